@@ -105,6 +105,7 @@ class UnusedClip(NamedTuple):
     what: str
     place: str  # what it clips, in words
     certain: bool
+    fix: str = ""  # what to do instead, where it is not the place that is wrong
 
 
 class UnclearedClosure(NamedTuple):
@@ -176,7 +177,6 @@ class Unowned(NamedTuple):
     site: Site
     why: Neglect
     parameters: str  # whose they are, or the group that has them, as the program names it
-    deposit: str = ""
     optimizer: str = ""  # the one that never steps
     beside: Site | None = None  # where the optimizer is made that does step; or what is deposited for one that does not
     certain: bool = True

@@ -1,8 +1,8 @@
-"""A parameter keeps receiving gradients and no optimizer steps it.
+"""A parameter keeps receiving gradients, but no optimizer updates it.
 
-Every backward computes its gradient and adds it to the last one; nothing consumes it and nothing clears it. Either the
-parameter was meant to be trained and was forgotten when the optimizer was built, or it was meant to be frozen, and then
-`requires_grad_(False)` saves the time and the memory.
+Every backward computes its gradient and adds it to the last one; nothing uses it and nothing clears it. Either the
+parameter was meant to be trained and was forgotten when the optimizer was created, or it was meant to be frozen. In
+that case `requires_grad_(False)` saves time and memory.
 """
 
 from collections.abc import Iterator
@@ -30,23 +30,21 @@ for x, y in loader * 2:
     optimizer.step()
 """
 
-_NEVER_STEPPED = (
-    "{optimizer} is never stepped: {deposit} keeps adding to {parameters}, and no other optimizer holds them"
-)
-_LEFT_OUT = "{parameters} is filled with parameters here, and no optimizer is given them"
+_NEVER_STEPPED = "{optimizer} never steps, although {parameters} gets gradients"
+_LEFT_OUT = "{parameters} collects parameters, but no optimizer is given them"
 
 
 def breaks(one: Unowned) -> Iterator[Broken]:
     """Parameters that losses reach and no step moves."""
-    names = {"optimizer": one.optimizer, "deposit": one.deposit, "parameters": one.parameters}
-    message, cure, part = "", "", "the optimizer is made here"
+    names = {"optimizer": one.optimizer, "parameters": one.parameters}
+    message, cure, part = "", "", "creates the optimizer"
     if one.why is Neglect.UNHELD:
         names["parameters"] = f"the parameters of {one.parameters}"
     elif one.why is Neglect.NEVER_STEPPED:
-        message, part = _NEVER_STEPPED, "the gradient is deposited here"
-        cure = f"call {one.optimizer}.step() behind the backward() that is its own, or freeze what it holds"
+        message, cure, part = _NEVER_STEPPED, "call {optimizer}.step() after that backward()", "computes the gradients"
     else:
-        message, cure = _LEFT_OUT, f"append {one.parameters} to the groups of the optimizer, as the ones before it"
+        message = _LEFT_OUT
+        cure = "append {parameters} to the parameter groups of the optimizer, like the groups before it"
     related = (Related(one.beside, part),) if one.beside is not None else ()
     yield Broken(one.site, one.certain, names, message, cure, related=related)
 
@@ -54,10 +52,10 @@ def breaks(one: Unowned) -> Iterator[Broken]:
 RULE = Rule(
     code="ZG008",
     name="unowned-gradient",
-    message="{deposit} keeps adding to {parameters}, and no optimizer holds them",
+    message="no optimizer holds {parameters}, which get gradients",
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
-    remedy="give them to an optimizer, or freeze them with requires_grad_(False)",
+    remedy="pass them to an optimizer if they should train; if not, call requires_grad_(False) on them",
     fix=Fix.NONE,
     lacks=idiom,
     asks=Question(Unowned, breaks),

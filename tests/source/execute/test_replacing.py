@@ -45,7 +45,7 @@ def test_what_takes_the_place_of_what_is_held_is_told_there(after: str) -> None:
     (found,) = told(after)
     assert found.code == "ZG010"
     assert found.certainty is Certainty.CERTAIN
-    assert "made on line 10" in found.message
+    assert found.related[0].site.line == 10
 
 
 @pytest.mark.parametrize("before", [one for one in REPLACED if "[1]" not in one])

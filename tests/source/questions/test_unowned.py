@@ -39,7 +39,7 @@ def test_a_head_that_no_optimizer_holds() -> None:
 def test_an_optimizer_that_is_never_stepped_is_where_it_is_told() -> None:
     (found,) = told(MADE + "\n    other = torch.optim.SGD(head.parameters(), lr=0.1)")
     assert found.site.line == 10
-    assert found.message.startswith("other is never stepped")
+    assert found.message.startswith("other never steps")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Does an optimizer step what its losses go through? See [Note: replaced]."""
 
+import ast
 from collections.abc import Iterator
 
 from zerograd.core.world import Orphaned, Orphaning
@@ -17,5 +18,6 @@ def orphaned(ex: Execution) -> Iterator[Orphaned]:
             yield one
     for layer, certain in unowned.made_each_time(ex):
         assert layer.site is not None
-        what = ex.named.get(layer, "this")
+        made = layer.key[2]
+        what = ast.unparse(made) if isinstance(made, ast.AST) else "this"
         yield Orphaned(layer.site, Orphaning.EACH_TIME, what, "self", "", None, certain)

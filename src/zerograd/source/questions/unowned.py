@@ -35,7 +35,7 @@ def unowned(ex: Execution) -> Iterator[Unowned]:
                 told.add(region)
                 name = ex.named.get(region, _class_name(region))
                 sure = not ex.tables.examined
-                yield Unowned(site, Neglect.UNHELD, name, deposit.what, beside=trainer.site, certain=sure)
+                yield Unowned(site, Neglect.UNHELD, name, beside=trainer.site, certain=sure)
 
 
 def _never_stepped(ex: Execution) -> Iterator[Unowned]:
@@ -50,7 +50,7 @@ def _never_stepped(ex: Execution) -> Iterator[Unowned]:
                 names = " and ".join(ex.named.get(region, _class_name(region)) for region in mine)
                 name = one.name or "the optimizer"
                 sure = not ex.tables.examined
-                yield Unowned(one.site, Neglect.NEVER_STEPPED, names, deposit.what, name, site, sure)
+                yield Unowned(one.site, Neglect.NEVER_STEPPED, names, name, site, sure)
                 break
 
 
