@@ -256,7 +256,7 @@ def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *,
             continue
         aim = node.targets[0] if isinstance(node, ast.Assign) else None
         if obj.kind is ObjectKind.MODULE:
-            if obj.learns or (containers.is_part(obj) and torch.ATTRIBUTES["parameter"].get(name) is Trait.ITSELF):
+            if obj.learns or (containers.is_part(obj) and torch.ATTRIBUTES["parameter"].get(name) is Trait.DATA):
                 updates.note_written(ex, obj, node)  # its weights are another tensor
             replacing.adopted(ex, obj, (obj, name), value, node, aim)
             adopt(ex, obj, value)
