@@ -197,7 +197,10 @@ PREFIXES: dict[str, Row] = {
     "torch.version": Row(Act.NOTHING),
 }
 # Of these a result is a module, whatever the name of the class.
-MODULE_BASES = ("torch.nn", "transformers", "lightning", "pytorch_lightning", "timm", "torchvision.models")
+MODULE_BASES = (
+    *("torch.nn", "transformers", "pytorch_transformers", "lightning", "pytorch_lightning", "timm"),
+    "torchvision.models",
+)
 
 _ALONE = ("cpu", "eval", "half", "float", "double", "bfloat16", "share_memory")
 _MODULE_ITSELF: dict[str, Row] = {

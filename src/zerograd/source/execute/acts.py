@@ -179,6 +179,8 @@ def call_tensor(
     if row is None:
         if container_method(name) is not None and not receiver.graph:
             return ex.unknown(node)
+        if not receiver.graph and not receiver.objects and not receiver.exact:
+            _of_nobody_knows_what(ex, name)
         row = Row(Act.COMPUTES)
     unfilled.use(ex, receiver, node)
     if node is ex.dropped:
@@ -192,6 +194,14 @@ def call_tensor(
     changed = ex.identities.of("changed", made.id, made_of=(receiver.id,))  # it hands back what it has changed
     graphs.mark(ex, changed, [made])
     return made._replace(id=changed)
+
+
+def _of_nobody_knows_what(ex: Execution, name: str) -> None:
+    """A method of something of which nothing is known: it may be an optimizer, or the network."""
+    row = optimizer_method(name)
+    if row is not None and row.act in (Act.CLEARS, Act.STEPS):
+        kind = Kind.CLEAR if row.act is Act.CLEARS else Kind.CONSUME
+        gradients.doubt_optimizers(ex, gradients.optimizers(ex), frozenset({kind}))
 
 
 def call_known(
@@ -250,6 +260,8 @@ def call_known(
         return ex.none
     if obj.kind is ObjectKind.LOADER:
         return Value(ex.fresh(node), exact=False)
+    if obj.kind is ObjectKind.CLASS and obj.cls is not None and ex.classes.of(obj.cls).outside:
+        return construct(ex, positional, keywords, node)  # inherited from a class that cannot be read
     if obj.kind is ObjectKind.OPTIMIZER and node is ex.dropped:
         gradients.doubt_optimizers(ex, [obj])  # it does what no optimizer of torch's does
     return ex.unknown(node)

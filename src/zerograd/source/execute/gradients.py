@@ -898,7 +898,7 @@ def changed_in_place(ex: Execution, old: Value, new: Value, node: ast.AugAssign)
             updates.change(ex, obj.regions)
             if isinstance(node.op, ast.Mult) and _is_zero(new):
                 clear(ex, obj.regions, node, weak=is_partial(ex), by_hand=True)
-            elif new.graph and not isinstance(node.op, (ast.Mult, ast.Div)):
+            elif not isinstance(node.op, (ast.Mult, ast.Div)):
                 add_by_hand(ex, obj.regions, node)
             else:
                 touch(ex, obj.regions, node)
@@ -1156,7 +1156,8 @@ def show(ex: Execution, values: Iterable[Value]) -> None:
         for held in containers.deep(ex, value):
             ex.tables.asked_for_gradient.add(held.id)
             for one in held.objects:
-                for shown in (one, *_carried(ex, one), *one.regions, *one.held):
+                tensors = [part for part in one.children if part.kind is ObjectKind.LEAF]
+                for shown in (one, *_carried(ex, one), *one.regions, *one.held, *tensors):
                     if not shown.shown and shown.kind not in (ObjectKind.EXTERNAL, ObjectKind.NONE):
                         shown.shown = True
                         show(ex, _seen_by(ex, shown))
@@ -1326,6 +1327,8 @@ def _leave_scaled(ex: Execution, context: Obj, node: ast.expr) -> None:
     """apex divides the loss scale out where the block ends, unless it is told to wait."""
     if ex.path is not None and not context.off:
         scaling.unscale(ex, context.optimizers, node)
+        if not context.optimizers:  # it was told one that nobody knows
+            doubt_slots(ex, ex.slots(), frozenset({Kind.UNSCALE}))
 
 
 def _exit(ex: Execution, value: Value, node: ast.expr) -> None:

@@ -68,7 +68,9 @@ def _may_share(one: Obj, other: Obj) -> bool:
     if _has_taken(one, other) or _has_taken(other, one) or may_be_one(one, other):
         return True
     if ObjectKind.LEAF in (one.kind, other.kind) and one.given != other.given:
-        return False  # a tensor that is made here is in no network that was there
+        # A tensor that is made here is in no network that was there; but who was handed it may have it stepped.
+        shown = any(leaf.kind is ObjectKind.LEAF and leaf.shown for leaf in (one, other))
+        return shown and ObjectKind.OPTIMIZER in (one.kind, other.kind)
     if _is_apart(one, other) or _is_apart(other, one):
         return False
     if ObjectKind.LEAF in (one.kind, other.kind) and ObjectKind.MODULE in (one.kind, other.kind):
