@@ -320,6 +320,7 @@ def window_test(ex: Execution, number: Remainder, other: Value) -> Test | None:
     want, shift = {0: (FIRST, 0), -1: (LAST, 0)}.get(rest, (LAST, rest + 1))
     place = Place(counter, of, shift)
     ex.tables.add(ex.tables.windows.setdefault(counter, set()), place)
+    ex.tables.asking.setdefault(place, set()).add(ex.frame.function)
     if of.base is not None:
         ex.tables.lengths.add(of.base)
     return At(place, want)

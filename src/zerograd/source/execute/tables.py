@@ -73,6 +73,7 @@ class Tables:
         self.windows: dict[Counter, set[Place]] = {}  # the windows that each counter is asked its place in
         self.lengths: set[Hashable] = set()  # the values that are lengths of windows
         self.named: dict[Linear, str] = {}  # what the program calls the lengths of windows
+        self.asking: dict[Place, set[Function | None]] = {}  # the functions that ask for a place
         self.decided: dict[Place, dict[Any, Any]] = {}  # the tests that ask for a place and decide over events
         self.firsts: dict[Counter, set[int]] = {}
         self.resets: set[Counter] = set()  # counters that are set back in their loop
