@@ -74,6 +74,13 @@ ENGINE: dict[str, Row] = {
     "step": Row(Act.STEPS_ALL),
     "zero_grad": Row(Act.CLEARS),
 }
+# Packages that decide when gradients are cleared, or whose optimizers clear otherwise than torch's.
+MANAGING = frozenset(
+    [
+        *("accelerate", "apex", "bagua", "colossalai", "deepspeed", "fairscale", "horovod", "ignite"),
+        *("lightning", "pytorch_lightning", "torchft"),
+    ]
+)
 LIGHTNING_PACKAGES, LIGHTNING_MODULE = ("lightning", "pytorch_lightning"), "LightningModule"
 # A LightningModule's own methods, beside a module's.
 LIGHTNING: dict[str, Row] = {

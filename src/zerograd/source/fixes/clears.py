@@ -20,9 +20,6 @@ from zerograd.source.fixes.page import Page
 from zerograd.source.fixes.statements import calls
 from zerograd.source.text.nodes import place
 from zerograd.source.text.paths import path_of
-from zerograd.source.text.patterns import pattern
-
-_READS_GRADIENT = pattern(r"(?<!autograd)\.grad\b(?!\()")
 
 
 def stale(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -105,8 +102,10 @@ def _end_of_step(page: Page, step: Step) -> ast.stmt:
 
 def _is_read_behind(page: Page, step: Step, loop: ast.AST | None) -> bool:
     """Whether someone looks at the gradients when the step has used them."""
-    last = page.end(loop if loop is not None else page.function(step.call))
-    return _READS_GRADIENT.search(page.text, page.end(step.call), max(last, page.end(step.call))) is not None
+    within = loop if loop is not None else page.function(step.call)
+    called = {id(call.func) for call in page.inside(within, ast.Call)}  # torch.autograd.grad()
+    read = [one for one in page.inside(within, ast.Attribute) if one.attr == "grad" and id(one) not in called]
+    return any(place(one) > place(step.call) for one in read)
 
 
 def discarded(page: Page, finding: Finding) -> Iterator[Fix]:

@@ -21,11 +21,11 @@ def call_backward(page: Page, finding: Finding) -> Iterator[Fix]:
             case ast.Attribute(attr="backward"):
                 yield from page.fix(f"call {page.source(statement)}()", page.behind(statement, "()"))
     block = page.block(step.statement)
-    made = [node for one in block[: block.index(step.statement)] for node in page.inside(one, ast.Assign)]
-    losses = [node for node in made if any("loss" in (path_of(target) or "").lower() for target in node.targets)]
-    if len(losses) == 1 and len(losses[0].targets) == 1 and losses[0] in block and not deposits(page, function):
-        loss = page.source(losses[0].targets[0])
-        yield from page.fix(f"call {loss}.backward()", page.before(step.statement, f"{loss}.backward()"))
+    made = [one for one in block[: block.index(step.statement)] if isinstance(one, ast.Assign)]
+    for node in reversed(made) if not deposits(page, function) else ():
+        if len(node.targets) == 1 and path_of(node.targets[0]) is not None:
+            loss = page.source(node.targets[0])
+            yield from page.fix(f"call {loss}.backward()", page.before(step.statement, f"{loss}.backward()"))
 
 
 def step_once(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -41,10 +41,7 @@ def step_once(page: Page, finding: Finding) -> Iterator[Fix]:
     if first is None:
         return
     between = block[block.index(first.statement) + 1 : number]
-    makes_loss = any(
-        "loss" in (page.source(node.targets[0])) for one in between for node in page.inside(one, ast.Assign)
-    )
-    if not makes_loss:
+    if not any(isinstance(one, ast.Assign) for one in between):  # else it may be a backward() that is missing
         yield from page.fix("step once", page.delete(step.statement))
 
 
