@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
-from zerograd.source.groups import unread
 from zerograd.source.holding import (
     fleeting,
     forgotten,
@@ -31,7 +30,6 @@ def detect(file: File) -> Iterator[Finding]:
     yield from ungiven.detect(file)
     yield from unowned.detect(file)
     yield from unpickled.detect(file)
-    yield from unread.detect(file)
     yield from _orphaned(file)
 
 

@@ -350,7 +350,6 @@ def told(ex: Execution, function: Function) -> list[Counter]:
     if base is None:
         return []
     ex.counter_ids[base] = counter
-    ex.tables.add(ex.tables.calls, whole_of(function))
     count = count_of(ex, counter)
     count.start, count.increment = Linear(base, 0), 1
     return [counter]

@@ -49,6 +49,7 @@ class Taken(NamedTuple):
     fresh: bool  # a backward of the same iteration feeds it
     unheard: dict[Pass, bool]  # the forward passes that no wrapper has heard of, and whether that is sure
     decided: set[bool]  # whether anything else decides if it is taken in an iteration
+    branched: set[bool]  # whether it stands in a branch inside its loops
     accumulating: bool  # an accelerator decides when it is taken
     untouched: set[bool]  # whether nobody outside this function may have cleared before it
 
@@ -100,9 +101,10 @@ def note_step(ex: Execution, slot: Slot, site: Site, what: str, *, fresh: bool, 
     known = ex.taken.get(key)
     if known is None:
         known = ex.taken[key] = Taken(
-            what, tuple(ex.loops), {}, set(), fresh, {}, set(), ex.accumulating is not None, set()
+            what, tuple(ex.loops), {}, set(), fresh, {}, set(), set(), ex.accumulating is not None, set()
         )
     known.decided.add(any(guard.inside and branches.varies(ex, guard.test) for guard in ex.guards))
+    known.branched.add(any(guard.inside for guard in ex.guards))
     for one, sure in unheard.items():
         known.unheard[one] = known.unheard.get(one, False) or sure
     unread = ex.excuses.is_from_elsewhere(slot, Kind.CLEAR)

@@ -64,11 +64,9 @@ def _meant(ex: Execution, optimizer: Obj, taken: Taken, feeding: dict[Site, Depo
         # One that waits for losses of its own is another matter: a penalty that is due now and then.
         fed = [ex.fed.get((site, optimizer)) for site in feeding]
         alike = all(one is not None and len(one.begins.get(waited[0], ())) > 1 for one in fed)
-        return (
-            (f"another step waits for {_name(ex, waited[0])}", True)
-            if alike and taken.decided == {False}
-            else ("", False)
-        )
+        if alike and taken.branched == {False}:
+            return f"another step waits for {_name(ex, waited[0])}", True
+        return "", False
     clipped = _clips_at(ex, optimizer, taken)
     if clipped is not None:
         return f"the clip waits for {_name_of(ex, clipped)}", True
@@ -76,9 +74,7 @@ def _meant(ex: Execution, optimizer: Obj, taken: Taken, feeding: dict[Site, Depo
         told = acts.told_size(ex, deposit.by) if deposit.by is not None else None
         if deposit.by is not None and told is not None and told.constant != ONE:
             return f"the accelerator is told to accumulate over {_name_of(ex, linear(told))}", not deposit.by.given
-    divisors = [
-        {one for one in deposit.value.divisors if isinstance(one, (int, Linear))} for deposit in feeding.values()
-    ]
+    divisors = [set(_numbers(ex, deposit.value)) for deposit in feeding.values()]
     for one in sorted(frozenset.intersection(*map(frozenset, divisors)), key=repr):
         of = one if isinstance(one, Linear) else Linear(one, 0)
         steady = not any(ex.changing_in(part, taken.loops) for part in ex.identities.parts(of.base or 0))
@@ -90,6 +86,15 @@ def _meant(ex: Execution, optimizer: Obj, taken: Taken, feeding: dict[Site, Depo
         if counted or not sums:
             return f"the loss is divided by {_name_of(ex, of)}", counted
     return "", False
+
+
+def _numbers(ex: Execution, loss: Value) -> Iterator[int | Linear]:
+    """What has surely divided a loss. A constant counts where the very same one is asked for a remainder."""
+    for one in loss.divisors:
+        if isinstance(one, Literal) and one.id in ex.tables.moduli:
+            yield ex.tables.moduli[one.id]
+        elif isinstance(one, (int, Linear)):
+            yield one
 
 
 def _clips_at(ex: Execution, optimizer: Obj, taken: Taken) -> Linear | None:
@@ -302,16 +307,15 @@ def _is_harmless(ex: Execution, divisor: Hashable, of: Linear) -> bool:
         return _is_itself(divisor.factor, of) or _is_harmless(ex, divisor.factor, of)
     if isinstance(divisor, Linear):
         return divisor.base in ex.counter_ids
-    if isinstance(divisor, tuple) and isinstance(divisor[-1], (int, float)) and divisor[-1] <= 1:
-        return True  # it was multiplied
-    return of.base is None and isinstance(divisor, tuple) and divisor != ("k", of.offset)
+    # A constant of at most 1 is what it was multiplied by.
+    return isinstance(divisor, tuple) and isinstance(divisor[-1], (int, float)) and divisor[-1] <= 1
 
 
 def _drops_tail(ex: Execution, optimizer: Obj, place: Place) -> bool | None:
     """Whether nobody steps on what is left when the loop ends."""
     loop = place.counter.loop
-    if loop in ex.tables.calls:
-        return None  # nobody here knows when the calls end
+    if loop not in ex.tables.iterating:
+        return None  # nobody here knows where it ends
     steps = [taken for (one, _, _), taken in ex.taken.items() if one is optimizer]
     if any(loop not in taken.loops or taken.forced or not waits(taken, place) for taken in steps):
         return None
