@@ -14,9 +14,7 @@ only what stands before it:
 What check.py's MOVED does not leave to the abstract run (abstract.py), detectors find, listed in idioms.py (one
 function) and wholes.py (one file):
 
-    order     clears, scales and updates in the wrong place
     holding   optimizers that hold other parameters than those which learn
-    learning  updates that change nothing, and gradients that reach nobody
     memory    graphs that are kept for nothing
 
 fixes/ cures findings; notebooks/ makes programs of cells.

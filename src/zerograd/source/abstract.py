@@ -48,6 +48,8 @@ CODES = frozenset(
         "ZG204",
         "ZG301",
         "ZG302",
+        "ZG303",
+        "ZG304",
         "ZG305",
         "ZG306",
         "ZG401",

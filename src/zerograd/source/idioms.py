@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
 from zerograd.source.holding import moved, parameters, reloaded, renewed
-from zerograd.source.learning import nonleaf
 from zerograd.source.memory import (
     averages,
     evaluations,
@@ -19,11 +18,6 @@ from zerograd.source.memory import (
     retained,
     slices,
     totals,
-)
-from zerograd.source.order import (
-    brought,
-    unfilled,
-    updates,
 )
 from zerograd.source.values.reading import Reading
 
@@ -40,8 +34,6 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from keepsakes.detect(function)
         yield from itemised.detect(function)
         yield from slices.detect(function)
-    if function.file.reads_gradients:
-        yield from _by_hand(function, kinds)
 
 
 def _backwards(function: Reading) -> Iterator[Finding]:
@@ -54,12 +46,3 @@ def _backwards(function: Reading) -> Iterator[Finding]:
     yield from retained.detect(function)
     yield from recurrent.detect(function)
     yield from evaluations.inside(function)
-
-
-def _by_hand(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
-    """Of what reads gradients itself."""
-    if Kind.DEPOSIT in kinds or Kind.CONSUME in kinds:
-        yield from brought.detect(function)
-        yield from updates.detect(function)
-        yield from nonleaf.detect(function)
-    yield from unfilled.detect(function)

@@ -11,7 +11,6 @@ from zerograd.source.holding import (
     unowned,
     unpickled,
 )
-from zerograd.source.learning import dropped, rebinding
 from zerograd.source.memory import evaluations, lightning, retained, rollouts
 from zerograd.source.text.lines import within
 from zerograd.source.text.triggers import may_replace
@@ -19,12 +18,10 @@ from zerograd.source.values.reading import File, Reading
 
 
 def detect(file: File) -> Iterator[Finding]:
-    yield from dropped.detect(file)
     yield from evaluations.detect(file)
     yield from fleeting.detect(file)
     yield from forgotten.detect(file)
     yield from lightning.detect(file)
-    yield from rebinding.detect(file)
     yield from retained.needless_derivatives(file)
     yield from rollouts.detect(file)
     yield from ungiven.detect(file)

@@ -30,10 +30,12 @@ from zerograd.source.execute import (
     holding,
     iterators,
     keeping,
+    lost_updates,
     ranks,
     scaling,
     schedules,
     statements,
+    unfilled,
     updates,
 )
 from zerograd.source.execute.execution import ONE, Execution, Unreachable
@@ -106,6 +108,7 @@ _METHODS: dict[ObjectKind, dict[str, Row]] = {
 }
 
 
+_WRITES_TO = frozenset({spelling.OUT, calls.REST})
 _TELLS_NUMBERS = (Act.NUMBER, Act.ASKS, Act.CUTS)
 
 
@@ -123,6 +126,9 @@ def call_external(
         return _unknown_external(ex, name, positional, keywords, node)
     if row.act is Act.THING:
         return expressions.external(ex, name)
+    if node is ex.dropped and positional:
+        told = bool(_WRITES_TO & keywords.keys())
+        lost_updates.dropped(ex, positional[0], name.removeprefix("torch."), node, is_told=told)
     method = unbound_method(name)
     if method and positional:  # torch.Tensor.detach(x)
         return calls.call_method(ex, positional[0], method, positional[1:], keywords, node)
@@ -148,6 +154,7 @@ def construct(ex: Execution, positional: Sequence[Value], keywords: dict[str, Va
     gradients.remember(ex, obj, keywords, node)
     ex.begin_anew(reach(obj))
     handed = (*positional, *keywords.values())
+    obj.alone = not gradients.is_of_program(ex, handed, results=True)
     gradients.show(ex, handed)
     for value in handed:
         for held in containers.deep(ex, value):
@@ -173,6 +180,9 @@ def call_tensor(
         if container_method(name) is not None and not receiver.graph:
             return ex.unknown(node)
         row = Row(Act.COMPUTES)
+    unfilled.use(ex, receiver, node)
+    if node is ex.dropped:
+        lost_updates.dropped(ex, receiver, name, node, is_told=bool(_WRITES_TO & keywords.keys()))
     in_place = torch.is_in_place(name)
     if in_place and any(value.graph >= Graph.LIVE or value.slopes for value in positional):
         graphs.overwrite(ex, receiver, positional, node)
@@ -196,6 +206,8 @@ def call_known(
     weak: bool,
 ) -> Value:
     """A method of an object whose kind the tables know, or of one that was given."""
+    if obj.kind is ObjectKind.GRADIENT:
+        unfilled.use(ex, receiver, node)
     given = bool(positional) or any(value.graph or value.objects for value in keywords.values())
     obj.uses.add(f"{name}(x)" if given else f"{name}()")
     if name in (python.CALL, python.FORWARD) and obj.kind in (ObjectKind.MODULE, ObjectKind.CRITERION):
@@ -250,6 +262,8 @@ def _unknown_method_of_module(
     if given:
         gradients.doubt_optimizers(ex, given)
     gradients.show(ex, (*positional, *keywords.values()))
+    if gradients.is_of_program(ex, values):
+        gradients.holds_more([obj])
     mine = frozenset({obj})
     if node is ex.dropped and obj.given:  # called for what it does, by a class that is not in sight
         gradients.doubt_regions(ex, mine, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
@@ -297,6 +311,8 @@ def _call_given(
             obj.uses.add(STEPS_OPTIMIZERS)
         if optimizer.act is Act.STEPS and handed_over:
             ex.tables.told_to_step.setdefault(obj, set()).update(handed_over)
+        if optimizer.act is Act.CLEARS and not ex.exploring:  # it may be the network
+            gradients.doubt_optimizers(ex, gradients.optimizers(ex), frozenset({Kind.CLEAR}))
         return ex.unknown(node)
     if container is not None and container.act in (Act.ITEMS, Act.VALUES):
         return _carry_out(ex, Call(container, receiver, obj, positional, keywords, node))
@@ -685,6 +701,7 @@ def _leaf(ex: Execution, call: Call) -> Value:
 def ask_gradient(ex: Execution, subject: Value, target: ast.expr | None, node: ast.AST) -> Value:
     """A tensor is told to take a gradient: without a graph it becomes a leaf, under the name that it has."""
     ex.tables.asked_for_gradient.add(subject.id)
+    ex.tables.keep_gradient.add(subject.id)
     if not subject.exact or not graphs.may_be_leaf(subject):
         return subject
     made = graphs.as_leaf(ex, subject)
@@ -867,6 +884,8 @@ def _deposits(ex: Execution, call: Call) -> Value:
         loss = loss._replace(scaled=True)
     again = _divided_again(ex, call, loss)
     loss = loss._replace(divisors=loss.divisors | _divided_on_the_way(ex, call, loss))
+    told = call.keywords.get(spelling.INPUTS)
+    ex.tables.keep_gradient |= {held.id for held in containers.deep(ex, told)} if told is not None else set()
     if receiver is None:
         for held in containers.deep(ex, loss):
             if held.graph:
@@ -1255,6 +1274,7 @@ def _hooks(ex: Execution, call: Call) -> Value:
         call.obj.hinted = True
         return Value(ex.fresh(call.node), exact=False)
     owners = [one for one in call.receiver.objects if one.kind in _WEIGHTS] if call.receiver is not None else []
+    ex.tables.keep_gradient |= {call.receiver.id} if call.receiver is not None else set()
     regions = frozenset().union(*(gradients.own_regions(one) for one in owners))
     function = call.first
     if regions and function is not None and clipping.hooked(ex, regions, function, call.node):
