@@ -31,8 +31,8 @@ _MISSING = pattern(r"None|hasattr|not in ")
 _MOVES = frozenset({"to", "cuda", "double", "float"})
 _DICE = pattern(r"rand|noise|aug|perturb|fixed|frozen", re.IGNORECASE)  # what is meant to stay as it fell
 _ASIDE = ("detach", "data", "shape", "size")  # nn.Conv2d(3, 8, 3)(x).shape
-_MESSAGE = "{what} makes new parameters in every forward pass: no optimizer holds them, and they stay random"
-_CURE = "make the layer in __init__"
+_MESSAGE = "{what} creates a new random layer in every forward()"
+_CURE = "create the layer in __init__"
 
 
 def detect(file: File) -> Iterator[Finding]:

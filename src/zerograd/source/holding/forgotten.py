@@ -45,8 +45,8 @@ _MAKES = pattern(r"(?:Adam\w{0,3}|SGD|RMSprop|Adagrad|Adadelta)\(")
 _NAMED = pattern(r"\s*((?:self\.)?\w+)\s*=\s*[\w.]*$")
 _ASKED = frozenset({"zero_grad", "param_groups", "state_dict", "load_state_dict", "defaults"})
 _SPACES = pattern(r"(?<![.\w])(locals|globals|vars|eval|exec|getattr)\(|__dict__|^\s*(global|nonlocal) ", re.MULTILINE)
-_MESSAGE = "{optimizer} is never stepped: {deposit} keeps adding to {modules}, and no other optimizer holds them"
-_CURE = "call {optimizer}.step() behind the backward() that is its own, or freeze what it holds"
+_MESSAGE = "{optimizer} never steps, although {modules} gets gradients"
+_CURE = "call {optimizer}.step() after that backward()"
 
 
 class _Home(NamedTuple):
@@ -127,7 +127,7 @@ def _forgotten(file: File, name: str, home: _Home) -> Iterator[Finding]:
         deposit = deposit_through(function, mine)
         # A loop that trains none of what the others hold has a worse fault than this, which is told there (ZG003).
         if deposit is not None and deposit_through(function, theirs) and not _are_bound(home, mine, theirs):
-            related, modules = (Related(deposit.site, "the gradient is deposited here"),), " and ".join(sorted(mine))
+            related, modules = (Related(deposit.site, "computes the gradients"),), " and ".join(sorted(mine))
             told = {"deposit": deposit.what, "parameters": modules}
             found = note(REGISTRY["ZG008"], site_of(made, file.path), certain=True, related=related, **told)
             message = _MESSAGE.format(optimizer=name, deposit=deposit.what, modules=modules)

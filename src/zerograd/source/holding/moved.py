@@ -24,8 +24,8 @@ from zerograd.source.values.reading import Reading
 _FEW = 12  # tensors that are looked at in one function
 _MOVES = frozenset({"to", "cuda"})
 _DEVICE = pattern(r"device|cuda|\.to\(")
-_MESSAGE = "{what} makes another tensor on a GPU: not that of {line}"
-_CURE = "move the tensor first, and give the optimizer what was moved"
+_MESSAGE = "{what} creates a copy that is not the tensor of {line}"
+_CURE = "move the tensor before it is given to the optimizer"
 
 
 def detect(function: Reading) -> Iterator[Finding]:
@@ -40,10 +40,10 @@ def detect(function: Reading) -> Iterator[Finding]:
             again = any(place(call) > place(node) and name == other for _, other, call in every)
             certain = _is_elsewhere(function, name, given)
             if behind and not again and certain is not None and _goes_on(function, optimizer, node):
-                line = f"{optimizer}, which was given {name} on line {given.lineno}"
-                related = (Related(function.site(given), "the optimizer is given the tensor here"),)
+                line = f"{optimizer} on line {given.lineno}"
+                related = (Related(function.site(given), "gives the optimizer the tensor"),)
                 names = {"what": written(node), "model": name, "optimizer": optimizer, "made": line}
-                unless = "the tensor may have been made on that device"
+                unless = "the tensor may already be on that device"
                 found = note(
                     REGISTRY["ZG010"], function.site(node), certain=certain, related=related, unless=unless, **names
                 )

@@ -96,7 +96,7 @@ def _orphaned(function: Reading) -> Iterator[Finding]:
             if use is None or _is_mended(function, one, node, use, calls):
                 continue
             what, where = written(node), f"on line {one.node.lineno}"
-            related = (Related(function.site(one.node), "the optimizer is given the parameters here"),)
+            related = (Related(function.site(one.node), "gives the optimizer its parameters"),)
             names = {"what": what, "model": one.model, "optimizer": one.optimizer, "made": where}
             yield note(REGISTRY["ZG010"], function.site(node), certain=True, related=related, **names)
 

@@ -141,7 +141,7 @@ def _kept(function: Reading, model: str, change: ast.Assign) -> Iterator[tuple[s
     cls = function.scope.owner
     for optimizer, node in made_with(function, model, cls) if cls is not None else ():
         if cls is not None and is_stepped(function, model, optimizer, change, cls):
-            related = Related(function.site(node), "the optimizer is given the parameters here")
+            related = Related(function.site(node), "gives the optimizer its parameters")
             yield optimizer, f"on line {node.lineno}", (related,)
 
 

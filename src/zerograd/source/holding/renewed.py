@@ -43,7 +43,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         if made is None or whole or not makes_module(change.value, function):
             continue
         optimizer, node = made
-        related = (Related(function.site(node), "the optimizer is there already"),)
+        related = (Related(function.site(node), "creates the optimizer"),)
         names = {"what": written(change), "model": model, "optimizer": optimizer, "made": f"on line {node.lineno}"}
         yield note(REGISTRY["ZG010"], function.site(change), certain=True, related=related, **names)
 

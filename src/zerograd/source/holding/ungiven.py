@@ -25,8 +25,8 @@ from zerograd.source.values.reading import File, Reading
 
 _QUOTED = ("params'", 'params"')  # hardly anybody names it: two words to look for, and not four
 _EMPTY = ("'params'] = []", '"params"] = []', "'params': []", '"params": []')
-_MESSAGE = "{name} is filled with parameters here, and no optimizer is given them"
-_CURE = "append {name} to the groups of the optimizer, as the ones before it"
+_MESSAGE = "{name} collects parameters, but no optimizer is given them"
+_CURE = "append {name} to the parameter groups of the optimizer, like the groups before it"
 
 
 def detect(file: File) -> Iterator[Finding]:

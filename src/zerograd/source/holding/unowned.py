@@ -80,7 +80,7 @@ def _inside(function: Reading) -> Iterator[Finding]:
         if all(has_weights(one, function.scope) for one in values) and _is_seen(function, name):
             found += [(deposit, name) for deposit in [_deposit_through(function, name)] if deposit is not None]
     for deposit, name in found:
-        related = (Related(function.site(made[0]), "the optimizer is made here"),)
+        related = (Related(function.site(made[0]), "creates the optimizer"),)
         told = {"deposit": deposit.what, "parameters": f"the parameters of {name}"}
         yield note(REGISTRY["ZG008"], deposit.site, certain=True, related=related, **told)
 

@@ -26,7 +26,7 @@ _MODEL = pattern(r"model|net|generator|discriminator|encoder|decoder|actor|criti
 _STATE = pattern(r"state|dict|param|name|type|class|config|args?$")
 _COPIES = pattern(r"deepcopy\(\s*[\w.]*(optim|[A-Z])[\w.]*\(")
 _TAKES = pattern(r"opt\w* *= *\w+\[['\"]")
-_CURE = "optimizer.load_state_dict(...) of a saved optimizer.state_dict()"
+_CURE = "save optimizer.state_dict() and load it with optimizer.load_state_dict()"
 
 
 def detect(file: File) -> Iterator[Finding]:
@@ -50,7 +50,7 @@ def _copied(file: File) -> Iterator[Finding]:
             ):
                 model = next(modules_of(inner.args[0]), "")
                 if model and file.says(f"{written(target)}.step("):
-                    told = f"{written(func)}(...) copies the parameters too: {written(target)} holds none of {model}'s"
+                    told = f"{written(func)}(...) copies the parameters, so {written(target)} holds none of {model}"
                     found = note(
                         REGISTRY["ZG010"],
                         site_of(node, file.path),
@@ -60,7 +60,10 @@ def _copied(file: File) -> Iterator[Finding]:
                         optimizer=written(target),
                         made="",
                     )
-                    yield found._replace(message=told, cure="make the optimizer over the model, without a copy")
+                    yield found._replace(
+                        message=told,
+                        cure="create a new optimizer with the parameters of the model instead of copying one",
+                    )
 
 
 def _taken(function: Reading) -> Iterator[Finding]:
@@ -77,7 +80,7 @@ def _taken(function: Reading) -> Iterator[Finding]:
         named = _OPTIMIZER.search(optimizer) is not None and _STATE.search(optimizer) is None
         if named and _is_item(node.value, loaded) and not any(_is_told(call, optimizer) for call in calls):
             model = (path_of(filled[0].func) or "").removesuffix(".load_state_dict")
-            told = f"{written(node)} brings an optimizer that holds the parameters it was saved with, not {model}'s"
+            told = f"{written(node)} loads an optimizer with its old parameters"
             found = note(
                 REGISTRY["ZG010"], function.site(node), certain=True, what="", model=model, optimizer=optimizer, made=""
             )

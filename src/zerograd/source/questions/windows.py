@@ -69,11 +69,11 @@ def _meant(ex: Execution, optimizer: Obj, taken: Taken, feeding: dict[Site, Depo
         return "", False
     clipped = _clips_at(ex, optimizer, taken)
     if clipped is not None:
-        return f"the clip waits for {_name_of(ex, clipped)}", True
+        return f"clipping waits for {_name_of(ex, clipped)}", True
     for deposit in feeding.values():
         told = acts.told_size(ex, deposit.by) if deposit.by is not None else None
         if deposit.by is not None and told is not None and told.constant != ONE:
-            return f"the accelerator is told to accumulate over {_name_of(ex, linear(told))}", not deposit.by.given
+            return f"the accelerator accumulates over {_name_of(ex, linear(told))}", not deposit.by.given
     divisors = [set(_numbers(ex, deposit.value)) for deposit in feeding.values()]
     for one in sorted(frozenset.intersection(*map(frozenset, divisors)), key=repr):
         of = one if isinstance(one, Linear) else Linear(one, 0)
