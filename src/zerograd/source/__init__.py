@@ -14,7 +14,6 @@ only what stands before it:
 What check.py's MOVED does not leave to the abstract run (abstract.py), detectors find, listed in idioms.py (one
 function) and wholes.py (one file):
 
-    holding   optimizers that hold other parameters than those which learn
     memory    graphs that are kept for nothing
 
 fixes/ cures findings; notebooks/ makes programs of cells.

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
-from zerograd.source.holding import moved, parameters, reloaded, renewed
 from zerograd.source.memory import (
     averages,
     evaluations,
@@ -24,10 +23,6 @@ from zerograd.source.values.reading import Reading
 
 def detect(function: Reading) -> Iterator[Finding]:
     kinds = {act.kind for act in function.acts}
-    yield from parameters.orphaned(function)
-    yield from reloaded.detect(function)
-    yield from renewed.detect(function)
-    yield from moved.detect(function)
     if Kind.DEPOSIT in kinds:
         yield from _backwards(function)
     if function.loops:
