@@ -13,7 +13,6 @@ from zerograd.source.groups import (
     unguarded,
     untold,
 )
-from zerograd.source.holding import moved, parameters, reloaded, renewed
 from zerograd.source.memory import (
     averages,
     evaluations,
@@ -32,10 +31,6 @@ from zerograd.source.values.reading import Reading
 
 def detect(function: Reading) -> Iterator[Finding]:
     kinds = {act.kind for act in function.acts}
-    yield from parameters.orphaned(function)
-    yield from reloaded.detect(function)
-    yield from renewed.detect(function)
-    yield from moved.detect(function)
     if Kind.DEPOSIT in kinds:
         yield from _backwards(function)
     if Kind.CONSUME in kinds:
