@@ -192,7 +192,7 @@ def test_the_legend_holds_what_is_drawn_and_no_more(found: Opened) -> None:
     assert found.page.locator("#legend ul li").all_inner_texts() == [
         "fresh: no step has used it yet",
         "spent: a step has used it, and nothing has cleared it",
-        "mixed: new on top of what was already used",
+        "mixed: new gradients added to used ones",
         "backward adds",
         "step uses",
         "clip shortens",
@@ -231,7 +231,7 @@ def test_what_a_screen_reader_says(found: Opened) -> None:
     assert page.get_by_role("button", name="Keys", exact=True).count() == 1
     page.get_by_role("application").focus()
     page.keyboard.press("ArrowRight")
-    assert "backward() adds to what lies in .grad" in found.text("#selected")
+    assert "backward() adds to .grad" in found.text("#selected")
     for role in ("button", "combobox", "searchbox", "checkbox", "application", "img", "table", "region"):
         assert page.get_by_role(role, name=re.compile(r"\S")).count() == page.get_by_role(role).count(), role
 
