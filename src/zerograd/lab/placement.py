@@ -7,7 +7,7 @@ from enum import Enum
 from pathlib import Path
 
 from zerograd.errors import SourceError, UsageError, missing
-from zerograd.source.abstract import acts
+from zerograd.source.acts import acts
 from zerograd.source.files.discover import python_files, read_text
 from zerograd.source.text.parsing import parse
 from zerograd.source.text.triggers import may_train
