@@ -30,7 +30,7 @@ from zerograd.source.check import check_text
 from zerograd.source.files.discover import read_text
 from zerograd.source.files.tree import python_files_below
 from zerograd.source.project.files import Project
-from zerograd.source.text.triggers import may_train
+from zerograd.source.relevance import may_train
 
 
 class Cost(NamedTuple):

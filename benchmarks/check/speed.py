@@ -25,7 +25,7 @@ from zerograd.errors import SourceError
 from zerograd.source import check
 from zerograd.source.files.discover import read_text
 from zerograd.source.project.files import Project
-from zerograd.source.text.triggers import may_train
+from zerograd.source.relevance import may_train
 
 _PARSE = """
 import ast, sys, warnings

@@ -32,7 +32,8 @@ class Plugin:
         self._path = os.path.normpath(filename)
 
     def run(self) -> Iterator[Told]:
-        from zerograd.source.text.triggers import may_allow, may_train
+        from zerograd.source.relevance import may_train
+        from zerograd.source.text.addressed import may_allow
 
         if not (may_train(self._text) or may_allow(self._text)):
             return

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from zerograd.core.findings import Finding
 from zerograd.errors import SourceError
 from zerograd.source.files.discover import NOTEBOOK, STDIN, read_text
-from zerograd.source.text.triggers import may_allow, may_train
+from zerograd.source.relevance import may_train
+from zerograd.source.text.addressed import may_allow
 
 if TYPE_CHECKING:
     from zerograd.source.files.cache import Cache

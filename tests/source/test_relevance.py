@@ -2,7 +2,7 @@
 
 import pytest
 
-from zerograd.source.text.triggers import may_train
+from zerograd.source.relevance import may_train
 
 _TRAINS = {
     "a step": "loss.backward()\noptimizer.step()",
@@ -18,8 +18,8 @@ _TRAINS = {
 }
 _DOES_NOT = {
     "an operator": "class Op(Function):\n    def backward(ctx, grad):\n        return grad * 2",
-    "a test that looks at gradients": "y.backward()\nassert torch.equal(x.grad, wanted)\nassert w.grad is not None",
-    "a gradient that is asked for": "y.backward()\n(g,) = torch.autograd.grad(y, x)",
+    "a gradient that is asked for": "(g,) = torch.autograd.grad(y, x)",
+    "an environment that steps": "state, reward = environment.step(action)",
 }
 
 
