@@ -45,6 +45,42 @@ class Why(Enum):
     NO_GRADIENT = "no gradient"  # the optimizer holds a tensor that takes none
 
 
+class WhyNone(Enum):
+    """Why there is no gradient."""
+
+    NEVER = "never"  # no backward has reached it yet
+    CLEARED = "cleared"  # it was cleared by None, and no backward has reached it since
+    COMPUTED = "computed"  # it is no leaf: autograd keeps none there
+
+
+class Missing(NamedTuple):
+    """A `.grad` that is used where it is None."""
+
+    site: Site
+    what: str  # the gradient, as the program writes it
+    why: WhyNone
+
+
+class HowLost(Enum):
+    """Why an update by hand changes no parameter."""
+
+    LOOP_VARIABLE = "loop variable"  # it gives the variable of a loop another value
+    NEW_TENSOR = "new tensor"  # it makes a tensor that is no leaf, under the name of the parameter
+    DROPPED = "dropped"  # nobody keeps what it computes
+    WATCHED = "watched"  # autograd is watching, and raises
+
+
+class LostUpdate(NamedTuple):
+    """An update by hand that changes no parameter."""
+
+    site: Site
+    how: HowLost
+    text: str  # the update, as the program writes it
+    name: str  # of what it was to change; of what is dropped, the operation
+    what: str = "parameter"  # or "gradient"
+    certain: bool = True
+
+
 class Untaught(NamedTuple):
     """Something that looks as if it learned."""
 

@@ -8,8 +8,11 @@ workers send, `p.grad += g`, raises in the call after the first clear.
 Clear behind the step, where there is a gradient to clear, or by `W.grad = None`, which needs none.
 """
 
+from collections.abc import Iterator
+
 from zerograd.core.findings import Severity
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from zerograd.core.world import Missing, WhyNone
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -32,6 +35,21 @@ for x, y in loader:
         W -= 0.1 * W.grad
 """
 
+_WHY = {
+    WhyNone.NEVER: "no backward() has reached it yet",
+    WhyNone.CLEARED: "it was cleared by None, and no backward() has reached it since",
+    WhyNone.COMPUTED: "{name} is computed, and autograd keeps the gradients of leaves alone",
+}
+_LEAF = "ask for the gradient of the leaf; or call {name}.retain_grad() before the backward()"
+
+
+def breaks(one: Missing) -> Iterator[Broken]:
+    """A gradient that is used where there is none."""
+    name = one.what.removesuffix(".grad")
+    remedy = _LEAF.format(name=name) if one.why is WhyNone.COMPUTED else ""
+    yield Broken(one.site, True, {"what": one.what, "why": _WHY[one.why].format(name=name)}, remedy=remedy)
+
+
 RULE = Rule(
     code="ZG303",
     name="grad-may-be-none",
@@ -41,6 +59,7 @@ RULE = Rule(
     remedy="use .grad after backward(), or ask `if p.grad is not None` first",
     fix=Fix.UNSAFE,
     lacks=idiom,
+    asks=Question(Missing, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

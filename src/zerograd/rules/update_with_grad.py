@@ -12,7 +12,10 @@ parameters of two networks: the target never follows. Write `mine.copy_(...)` un
 keeps it. Write `p.add_(e)`.
 """
 
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from collections.abc import Iterator
+
+from zerograd.core.world import HowLost, LostUpdate
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -33,6 +36,25 @@ for x, y in loader:
     W.grad = None
 """
 
+_SAID = {
+    HowLost.LOOP_VARIABLE: "{text} only gives the loop variable {name} another value: no parameter changes",
+    HowLost.NEW_TENSOR: "{text} makes a new tensor instead of updating {name}: it is no leaf, and gets no .grad",
+    HowLost.DROPPED: "{text} makes a new tensor that nobody keeps: the {what} stays what it was",
+    HowLost.WATCHED: "{text} changes {name} in place while autograd is watching, which raises",
+}
+_CURES = {
+    HowLost.LOOP_VARIABLE: "with torch.no_grad(): {name}.copy_(...)",
+    HowLost.DROPPED: "{name}_() changes the {what} itself",
+}
+
+
+def breaks(lost: LostUpdate) -> Iterator[Broken]:
+    """An update that changes no parameter."""
+    names = {"text": lost.text, "name": lost.name, "what": lost.what}
+    said, cure = _SAID[lost.how].format(**names), _CURES.get(lost.how, "").format(**names)
+    yield Broken(lost.site, lost.certain, {"what": said}, remedy=cure)
+
+
 RULE = Rule(
     code="ZG304",
     name="update-with-grad",
@@ -41,6 +63,7 @@ RULE = Rule(
     remedy="with torch.no_grad(): W -= lr * W.grad",
     fix=Fix.UNSAFE,
     lacks=idiom,
+    asks=Question(LostUpdate, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

@@ -7,6 +7,7 @@ DELAY_UNSCALE = "delay_unscale"
 ENABLED = "enabled"
 LOSS = "loss"
 SEED = "gradient"
+INPUTS = "inputs"  # of a backward: what is to take a gradient, leaf or not
 INIT_SCALE = "init_scale"  # of a scaler: where its scale begins
 MAX_LENGTH = "maxlen"  # of a deque
 MAX_NORM = "max_norm"

@@ -271,13 +271,14 @@ TENSOR: dict[str, Row] = {
     "mul": Row(Act.MULTIPLIES),
     "mul_": Row(Act.MULTIPLIES),
     "requires_grad_": Row(Act.LEAF),
-    **_each(Act.COMPUTES, "chunk unbind narrow permute transpose squeeze unsqueeze flatten reshape view"),
+    **_each(Act.COMPUTES, "chunk unbind narrow permute transpose squeeze unsqueeze reshape view"),
     **_each(Act.HOOKS, "register_hook register_post_accumulate_grad_hook"),
-    **_each(Act.NOTHING, "retain_grad is_cuda stride is_floating_point"),
+    "retain_grad": Row(Act.LEAF),
+    **_each(Act.NOTHING, "is_cuda stride is_floating_point"),
     **_each(Act.SAME, "contiguous cuda cpu"),
     **_each(Act.SPLITS, "split tensor_split"),
     "chunk": Row(Act.SPLITS, keyword="chunks"),
-    **_each(Act.CASTS, "to type"),
+    **_each(Act.CASTS, "to type flatten"),  # of one dimension, flatten() gives the very tensor
     **_each(Act.LIKE, "expand_as view_as type_as reshape_as"),
 }
 # Methods of a `.grad`, which change it in place.
@@ -299,6 +300,24 @@ PARAMETER: dict[str, Row] = {
 }
 
 
+# Methods and functions that compute another tensor, where the same name with an underscore changes this one.
+_HAVE_TWINS = frozenset(
+    [
+        *_CLAMPED.split(),
+        *["clamp_min", "add", "sub", "mul", "div", "addcmul", "addcdiv", "lerp", "masked_fill", "renorm"],
+    ]
+)
+
+
+def has_twin(name: str) -> bool:
+    return name in _HAVE_TWINS
+
+
+def clips(name: str) -> bool:
+    """Whether a method of a gradient clips it into a copy."""
+    return name in _CLAMPED.split()
+
+
 def is_in_place(name: str) -> bool:
     """Whether a method changes its tensor: torch names them so."""
     return name.endswith("_") and not name.endswith("__")
@@ -314,7 +333,7 @@ ATTRIBUTES: dict[str, dict[str, Trait]] = {
     "parameter": {
         "grad": Trait.GRADIENT,
         "_grad": Trait.GRADIENT,
-        "data": Trait.ITSELF,
+        "data": Trait.DATA,
         "requires_grad": Trait.REQUIRES_GRAD,
         **dict.fromkeys(("shape", "device", "dtype", "ndim", "is_leaf", "ndimension"), Trait.NUMBER),
         **dict.fromkeys(("T", "mT", "H"), Trait.VIEW),

@@ -30,10 +30,12 @@ from zerograd.source.execute import (
     holding,
     iterators,
     keeping,
+    lost_updates,
     ranks,
     scaling,
     schedules,
     statements,
+    unfilled,
     updates,
 )
 from zerograd.source.execute.execution import ONE, Execution, Unreachable
@@ -104,6 +106,7 @@ _METHODS: dict[ObjectKind, dict[str, Row]] = {
 }
 
 
+_WRITES_TO = frozenset({spelling.OUT, calls.REST})
 _TELLS_NUMBERS = (Act.NUMBER, Act.ASKS, Act.CUTS)
 
 
@@ -121,6 +124,9 @@ def call_external(
         return _unknown_external(ex, name, positional, keywords, node)
     if row.act is Act.THING:
         return expressions.external(ex, name)
+    if node is ex.dropped and positional:
+        told = bool(_WRITES_TO & keywords.keys())
+        lost_updates.dropped(ex, positional[0], name.removeprefix("torch."), node, is_told=told)
     method = unbound_method(name)
     if method and positional:  # torch.Tensor.detach(x)
         return calls.call_method(ex, positional[0], method, positional[1:], keywords, node)
@@ -171,6 +177,9 @@ def call_tensor(
         if container_method(name) is not None and not receiver.graph:
             return ex.unknown(node)
         row = Row(Act.COMPUTES)
+    unfilled.use(ex, receiver, node)
+    if node is ex.dropped:
+        lost_updates.dropped(ex, receiver, name, node, is_told=bool(_WRITES_TO & keywords.keys()))
     in_place = torch.is_in_place(name)
     if in_place and any(value.graph >= Graph.LIVE or value.slopes for value in positional):
         graphs.overwrite(ex, receiver, positional, node)
@@ -194,6 +203,8 @@ def call_known(
     weak: bool,
 ) -> Value:
     """A method of an object whose kind the tables know, or of one that was given."""
+    if obj.kind is ObjectKind.GRADIENT:
+        unfilled.use(ex, receiver, node)
     given = bool(positional) or any(value.graph or value.objects for value in keywords.values())
     obj.uses.add(f"{name}(x)" if given else f"{name}()")
     if name in (python.CALL, python.FORWARD) and obj.kind in (ObjectKind.MODULE, ObjectKind.CRITERION):
@@ -683,6 +694,7 @@ def _leaf(ex: Execution, call: Call) -> Value:
 def ask_gradient(ex: Execution, subject: Value, target: ast.expr | None, node: ast.AST) -> Value:
     """A tensor is told to take a gradient: without a graph it becomes a leaf, under the name that it has."""
     ex.tables.asked_for_gradient.add(subject.id)
+    ex.tables.keep_gradient.add(subject.id)
     if not subject.exact or not graphs.may_be_leaf(subject):
         return subject
     made = graphs.as_leaf(ex, subject)
@@ -865,6 +877,8 @@ def _deposits(ex: Execution, call: Call) -> Value:
         loss = loss._replace(scaled=True)
     again = _divided_again(ex, call, loss)
     loss = loss._replace(divisors=loss.divisors | _divided_on_the_way(ex, call, loss))
+    told = call.keywords.get(spelling.INPUTS)
+    ex.tables.keep_gradient |= {held.id for held in containers.deep(ex, told)} if told is not None else set()
     if receiver is None:
         for held in containers.deep(ex, loss):
             if held.graph:
@@ -1252,6 +1266,7 @@ def _hooks(ex: Execution, call: Call) -> Value:
         call.obj.hinted = True
         return Value(ex.fresh(call.node), exact=False)
     owners = [one for one in call.receiver.objects if one.kind in _WEIGHTS] if call.receiver is not None else []
+    ex.tables.keep_gradient |= {call.receiver.id} if call.receiver is not None else set()
     regions = frozenset().union(*(gradients.own_regions(one) for one in owners))
     function = call.first
     if regions and function is not None and clipping.hooked(ex, regions, function, call.node):

@@ -14,6 +14,7 @@ from zerograd.source.execute import (
     gradients,
     graphs,
     iterators,
+    lost_updates,
     ranks,
     statements,
     summaries,
@@ -88,6 +89,8 @@ def function_value(ex: Execution, node: FunctionNode) -> Value:
     """A function that is defined here: it sees the names of the frame."""
     obj = ex.heap.of("function", node, ex.context, kind=ObjectKind.FUNCTION)
     obj.function, obj.frame = ex.frame.file.function_of[node], ex.frame
+    for name in obj.function.names if ex.loop_variables else ():
+        lost_updates.captured(ex, (ex.frame.id, name))
     return ex.thing(obj)
 
 

@@ -121,6 +121,7 @@ class Frame:
         self.parent = parent
         self.context = context
         self.level = 0
+        self.updated = 0  # what that was for the machine when this statement began
         self.returns: list[tuple[State, Value]] = []
         self.conditions: list[Test] = []  # the tests that lead to each of the returns
         self.loops: list[LoopRecord] = []
@@ -183,6 +184,7 @@ class Execution:
         self.by_default: dict[int, Hashable] = {}  # what settings are, unless somebody tells something else
         self.products: dict[int, tuple[Linear, Linear]] = {}  # numbers that are one number times another
         self._parts_asked: dict[Asked, frozenset[int]] = {}
+        self.unwatched: set[int] = set()  # parameters past autograd: .data
         self.graphed: set[int] = set()  # what is computed with a graph, or may be
         self.tensor_ids: set[int] = set()  # what is computed from something with a graph
         self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
@@ -249,6 +251,13 @@ class Execution:
         self.cleared: dict[Site, tuple[Regions, Regions]] = {}  # what each clear surely empties, and what it may
         self.exhausted: dict[Site, Any] = {}  # parameters that are read where nothing is left of them
         self.shared: dict[Site, Any] = {}  # gradients that are handed over again and again
+        self.missing: dict[Hashable, Any] = {}  # see [Note: readers]
+        self.no_leaves: dict[int, tuple[int, str]] = {}  # gradients of tensors that are computed: whose, and as written
+        self.lost_updates: dict[Site, Any] = {}  # by hand
+        self.loop_variables: set[Key] = set()
+        self.unread: dict[Key, set[Site]] = {}  # loop variables that were given another tensor, and where
+        self.updated = 0  # how often a parameter was changed in place
+        self.unread_blocks = 0  # the blocks around that are entered by something that nobody can read
         self.clears: dict[Site, Any] = {}  # what is known of each clear
         self.handed_over = False  # since the last step, a gradient was handed over
         self.asks_gradient = False  # the test that is being evaluated asks whether there is a gradient
@@ -277,7 +286,7 @@ class Execution:
             *(self.met, self.deposits, self.windows, self.fed, self.taken, self.closures, self.held_twice),
             *(self.ungraded, self.cleared, self.exhausted, self.shared, self.clears, self.wasted, self.clips),
             *(self.stepped_each, self.stepped_under, self.scalers, self.steps_of_scalers, self.updated_scalers),
-            *(self.unsettled, self.forgetful, self.copies, self.hooks),
+            *(self.unsettled, self.forgetful, self.copies, self.hooks, self.missing, self.lost_updates),
         )
 
     def _forget_kept(self) -> None:

@@ -43,6 +43,7 @@ from zerograd.source.execute import (
     ranks,
     scaling,
     sharing,
+    unfilled,
     updates,
     windows,
 )
@@ -692,9 +693,9 @@ def clear(
     """
     known = sorted({*optimizers(ex), *([of] if of is not None else [])})
     updates.change(ex, regions)
-    updates.clear(ex, regions, node, weak=weak)
+    updates.clear(ex, regions, node, weak=weak, zeros=zeros)
     if zeros is not False:
-        updates.clear(ex, sharing.emptied_too(ex, regions), node, weak=weak or zeros is None)
+        updates.clear(ex, sharing.emptied_too(ex, regions), node, weak=weak or zeros is None, zeros=True)
     clearing.note(ex, regions, node, of=of, weak=weak, zeros=zeros is True and not by_hand)
     sure, may = ex.cleared.get(ex.site(node), (regions, NO_OBJECTS))
     ex.cleared[ex.site(node)] = (sure & regions if not weak else NO_OBJECTS, may | regions)
@@ -883,6 +884,7 @@ def touch(ex: Execution, regions: Regions, node: ast.AST) -> None:
 def changed_in_place(ex: Execution, old: Value, new: Value, node: ast.AugAssign) -> None:
     """`p.grad += g`, `p -= lr * p.grad`"""
     updates.update(ex, old, [new], node, node.target)
+    unfilled.use(ex, old, node)
     for obj in sorted(old.objects):
         if obj.kind is ObjectKind.GRADIENT:
             updates.change(ex, obj.regions)
@@ -1055,6 +1057,8 @@ def unknown_call(
     if handed_out.kind in (ObjectKind.SCHEDULER, ObjectKind.OPTIMIZER) and not ex.loops:
         stepped = set()  # it was called to make that
     is_dropped = node is ex.dropped
+    if is_dropped:
+        ex.tables.keep_gradient |= {value.id for value in values}
     for value in handed if is_dropped else ():
         _may_be_written(ex, value, node)
     if is_dropped and is_outside(ex, obj, node) and not any(_is_telling(ex, value) for value in values):
@@ -1251,8 +1255,10 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
     others = any(one.kind is not ObjectKind.CONTEXT for one in value.objects)
     mode, accumulating, accumulated = ex.grad_mode, ex.accumulating, ex.accumulated
     leave_quiet = ranks.enter(ex, value, node)
+    ex.unread_blocks += others or not value.objects
 
     def leave() -> None:
+        ex.unread_blocks -= others or not value.objects
         ex.grad_mode, ex.accumulating, ex.accumulated = mode, accumulating, accumulated
         leave_quiet()
 

@@ -14,7 +14,7 @@ from zerograd.core.judgement import Code
 from zerograd.source.effects import python, spelling, torch
 from zerograd.source.effects.lookup import ASKING, ENDING, is_lightning
 from zerograd.source.effects.rows import Act
-from zerograd.source.execute import attributes, calls, containers, counters, keeping, kinds, loops, statements
+from zerograd.source.execute import attributes, calls, containers, counters, keeping, kinds, loops, statements, unfilled
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
 from zerograd.source.execute.paths import PATH, Path, Slot, State, meet
 from zerograd.source.execute.walked import Why
@@ -259,6 +259,7 @@ def _execute(
         ex.work -= reserved
         top = Frame(statements.module_frame(file), file, None, None, ex.outermost)
         ex.frames = [top]
+        unfilled.begin(ex)
         try:
             if function is None:
                 ex.symbolic = False
@@ -317,6 +318,7 @@ def _enter(ex: Execution, file: File, function: Function, cls: Class | None) -> 
         receiver = _receiver(ex, function, cls)
         if function.name == python.INIT:
             return
+    unfilled.enter_function(ex)
     obj = calls.method_object(ex, function)
     decorating = [calls.decorator_act(ex, one, function) for one in function.decorators]
     obj.no_grad = Act.NO_GRAD in decorating

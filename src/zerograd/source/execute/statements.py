@@ -20,6 +20,7 @@ from zerograd.source.execute import (
     graphs,
     keeping,
     loops,
+    lost_updates,
     replaying,
     updates,
 )
@@ -41,6 +42,7 @@ def execute(ex: Execution, body: Sequence[ast.stmt]) -> None:
         if ex.path is None:
             break
         ex.spend()
+        ex.frame.updated = ex.updated
         ex.visited.add(statement)
         try:
             carry_out = _STATEMENTS.get(type(statement))
@@ -147,7 +149,9 @@ def bind(ex: Execution, target: ast.expr, value: Value, node: ast.AST) -> None:
         if obj.kind is ObjectKind.OPTIMIZER and not obj.name and isinstance(target, (ast.Name, ast.Attribute)):
             obj.name = ast.unparse(target)  # for the sentences of findings alone
     if isinstance(target, ast.Name):
-        put(ex, scope_of(ex, target.id), value)
+        key = scope_of(ex, target.id)
+        lost_updates.bound(ex, key, target, value, node)
+        put(ex, key, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
         starred = [index for index, one in enumerate(target.elts) if isinstance(one, ast.Starred)]
         for index, one in enumerate(target.elts):

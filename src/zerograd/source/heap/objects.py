@@ -63,6 +63,7 @@ class Shape(Enum):
     CLIPPED = auto()  # of a GRADIENT: what a clip has made of it, elsewhere
     INCOMING = auto()  # of a GRADIENT: what a hook is handed
     SHARING = auto()  # of a HAND: it hands its gradient over, see [Note: sharing]
+    READING = auto()  # of a HAND: it uses the gradient, see [Note: readers]
     HALF = auto()  # of an ACCELERATOR: it scales the loss
 
 

@@ -13,6 +13,8 @@ from zerograd.core.world import (
     Exhausted,
     HeldTwice,
     Kept,
+    LostUpdate,
+    Missing,
     Params,
     Region,
     Shared,
@@ -24,7 +26,7 @@ from zerograd.core.world import (
     Wasted,
     Window,
 )
-from zerograd.source.execute import containers
+from zerograd.source.execute import containers, lost_updates
 from zerograd.source.execute.containers import ELEMENT
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj, ObjectKind
@@ -38,6 +40,8 @@ _ANSWERS: dict[type, Callable[[Execution], Iterable[Any]]] = {
     Exhausted: lambda ex: ex.exhausted.values(),
     HeldTwice: lambda ex: ex.held_twice.values(),
     Kept: retained.retained,
+    LostUpdate: lambda ex: chain(ex.lost_updates.values(), lost_updates.renamed(ex)),
+    Missing: lambda ex: ex.missing.values(),
     Shared: shared.growing,
     UnclearedClosure: closures.uncleared,
     Unsettled: scales.unsettled,
