@@ -105,6 +105,7 @@ class UnusedClip(NamedTuple):
     what: str
     place: str  # what it clips, in words
     certain: bool
+    fix: str = ""  # what to do instead, where it is not the place that is wrong
 
 
 class UnclearedClosure(NamedTuple):

@@ -1,12 +1,12 @@
 """The optimizer holds parameters that the model no longer uses.
 
-An optimizer is handed parameters once, when it is made. If a layer is replaced afterwards, or the model is built again,
-loaded as a whole or wrapped by something that makes parameters of its own, the optimizer goes on stepping the old
-tensors: they get no gradient any more, the new ones get gradients that nobody consumes, and the loss stands still.
-An optimizer that is copied with `deepcopy` holds copies of its parameters.
+An optimizer receives its parameters once, when it is created. Suppose a layer is replaced afterwards, or the model is
+built again, loaded as a whole, or wrapped by something that creates its own parameters. The optimizer then keeps
+updating the old tensors, which no longer get gradients; the new ones get gradients that no step uses; and the loss
+stops falling. An optimizer copied with `deepcopy` holds copies of its parameters.
 
-Moving a model to a device, `load_state_dict`, `torch.compile` and DistributedDataParallel keep the parameters.
-Moving a tensor does not: `z = z.to("cuda")` behind `Adam([z])` trains the tensor that was left on the CPU.
+Moving a model to a device, `load_state_dict`, `torch.compile` and DistributedDataParallel keep the parameters. Moving a
+tensor does not: `z = z.to("cuda")` after `Adam([z])` trains the tensor that stayed on the CPU.
 """
 
 from zerograd.core.findings import Severity
@@ -40,15 +40,15 @@ for x, y in loader * 2:
 RULE = Rule(
     code="ZG010",
     name="orphaned-optimizer",
-    message="{what} gives {model} parameters that {optimizer}, made {made}, does not hold",
+    message="{what} adds parameters that {optimizer} does not hold",
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
-    remedy="make the optimizer after the model is complete",
+    remedy="create the optimizer after this change to the model",
     fix=Fix.UNSAFE,
     lacks=idiom,
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",
-    in_run="{step} holds {held} that the model no longer uses; the gradients go to {used}",
+    in_run="{step} updates {held} that the model no longer uses",
 )

@@ -1,8 +1,8 @@
-"""A parameter keeps receiving gradients and no optimizer steps it.
+"""A parameter keeps receiving gradients, but no optimizer updates it.
 
-Every backward computes its gradient and adds it to the last one; nothing consumes it and nothing clears it. Either the
-parameter was meant to be trained and was forgotten when the optimizer was built, or it was meant to be frozen, and then
-`requires_grad_(False)` saves the time and the memory.
+Every backward computes its gradient and adds it to the last one; nothing uses it and nothing clears it. Either the
+parameter was meant to be trained and was forgotten when the optimizer was created, or it was meant to be frozen. In
+that case `requires_grad_(False)` saves time and memory.
 """
 
 from zerograd.core.findings import Severity
@@ -30,10 +30,10 @@ for x, y in loader * 2:
 RULE = Rule(
     code="ZG008",
     name="unowned-gradient",
-    message="{deposit} keeps adding to {parameters}, and no optimizer holds them",
+    message="no optimizer holds {parameters}, which get gradients",
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
-    remedy="give them to an optimizer, or freeze them with requires_grad_(False)",
+    remedy="pass them to an optimizer if they should train; if not, call requires_grad_(False) on them",
     fix=Fix.NONE,
     lacks=idiom,
     led_by=(),

@@ -152,6 +152,7 @@ def construct(ex: Execution, positional: Sequence[Value], keywords: dict[str, Va
     gradients.remember(ex, obj, keywords, node)
     ex.begin_anew(reach(obj))
     handed = (*positional, *keywords.values())
+    obj.alone = not gradients.is_of_program(ex, handed, results=True)
     gradients.show(ex, handed)
     for value in handed:
         for held in containers.deep(ex, value):
@@ -259,6 +260,8 @@ def _unknown_method_of_module(
     if given:
         gradients.doubt_optimizers(ex, given)
     gradients.show(ex, (*positional, *keywords.values()))
+    if gradients.is_of_program(ex, values):
+        gradients.holds_more([obj])
     mine = frozenset({obj})
     if node is ex.dropped and obj.given:  # called for what it does, by a class that is not in sight
         gradients.doubt_regions(ex, mine, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
@@ -306,6 +309,8 @@ def _call_given(
             obj.uses.add(STEPS_OPTIMIZERS)
         if optimizer.act is Act.STEPS and handed_over:
             ex.tables.told_to_step.setdefault(obj, set()).update(handed_over)
+        if optimizer.act is Act.CLEARS and not ex.exploring:  # it may be the network
+            gradients.doubt_optimizers(ex, gradients.optimizers(ex), frozenset({Kind.CLEAR}))
         return ex.unknown(node)
     if container is not None and container.act in (Act.ITEMS, Act.VALUES):
         return _carry_out(ex, Call(container, receiver, obj, positional, keywords, node))

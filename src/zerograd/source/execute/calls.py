@@ -334,6 +334,9 @@ def inline(
     if running or consuming is not None or function in acting_functions(ex.project, function.file, plainly=True):
         return run()
     may_act = names_events(ex, function)
+    if ex.briefly:
+        return gradients.unknown_call(ex, None, handed, keywords, node, harmless=not may_act)
+    ex.quiet_calls = True
     return summaries.once(ex, function, obj.frame, handed, keywords, node, run, may_act=may_act)
 
 

@@ -192,6 +192,8 @@ class Execution:
         self.refusals: Any = None  # what the file refuses elsewhere
         self.asked_what_is_refused = False
         self.exploring = True  # the first pass, which learns what there is: it goes through each loop once
+        self.briefly = False  # functions that lead to no event are not read
+        self.quiet_calls = False  # some were
         self.symbolic = False  # the root's own parameters are symbols, whatever their defaults
         self._version: Hashable = None
         self.records_of: dict[Hashable, list[Any]] = {}  # see [Note: replaying]

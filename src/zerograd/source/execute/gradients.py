@@ -28,7 +28,7 @@ from zerograd.core.facts import join as joined
 from zerograd.core.judgement import Verdict, judge
 from zerograd.core.machine import HOLLOW, START, Content
 from zerograd.source.effects import python, spelling
-from zerograd.source.effects.protocols import STEPPED_BY_SCALER
+from zerograd.source.effects.protocols import STEPPED_BY_SCALER, TOLD_THINGS
 from zerograd.source.execute import (
     branches,
     calls,
@@ -485,6 +485,8 @@ def _is_apart(ex: Execution, region: Obj, made_of: Regions) -> bool:
     """Whether a graph surely goes past a region. What the program made itself is not in what it was handed."""
     made_here = not region.given or (region.constructed and not region.shown)
     known = made_of - {ex.heap.anything} if made_here else made_of
+    if not region.given:  # a package was told nothing of it when it made these, and nobody has brought them together
+        known = frozenset(one for one in known if not one.alone or one.shown)
     return not known or ex.overlap.of(region, known) is Covers.NO
 
 
@@ -1029,6 +1031,8 @@ def unknown_call(
     stepped: set[Obj] = set()
     modules: set[Obj] = set()
     show(ex, handed)
+    if is_of_program(ex, handed):
+        holds_more(receiver.objects if receiver is not None else [obj])
     keeping.lose(ex, values)
     tensors: set[Obj] = set()
     for value in values:
@@ -1070,10 +1074,11 @@ def unknown_call(
     if is_dropped and not ex.loops:
         for one in stepped & {held for value in values for held in value.objects}:
             one.hinted = True  # whoever it was handed to may do something whenever it steps
-    if not ex.exploring and ex.loops and obj is not None and _is_told_things(ex, obj, handed):
+    if obj is not None and ex.loops and _is_told_things(ex, obj, handed):
+        obj.uses.add(TOLD_THINGS)
         # It is handed nothing that was computed: it calls the networks itself, and may do more with them.
         unsure = [slot for slot in ex.slots() if slot[1] is not None and slot[1].kind is ObjectKind.OPTIMIZER]
-        doubt_slots(ex, unsure, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
+        doubt_slots(ex, [] if ex.exploring else unsure, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
     if not is_dropped and ex.forwards == 0 and any(_is_computed(value) for value in values):
         note_loss(ex)
         if not harmless and not all(
@@ -1148,6 +1153,21 @@ def show(ex: Execution, values: Iterable[Value]) -> None:
                     if not shown.shown and shown.kind not in (ObjectKind.EXTERNAL, ObjectKind.NONE):
                         shown.shown = True
                         show(ex, _seen_by(ex, shown))
+
+
+def is_of_program(ex: Execution, handed: Iterable[Value], *, results: bool = False) -> bool:
+    """Whether something that is handed over was made in sight. `results`: or comes from a call that may hold that."""
+    held = {one for value in handed for inside in containers.deep(ex, value) for one in inside.objects}
+    made = {one for one in held if is_fresh(one) and one.kind not in (ObjectKind.NONE, ObjectKind.EXTERNAL)}
+    return bool(made) or (results and any(is_result(one) for one in held))
+
+
+def holds_more(called: Iterable[Obj | None]) -> None:
+    """What is called was handed something of the program: it may keep that, and so may what it was read from."""
+    for one in called:
+        whole = one
+        while whole is not None:
+            whole.alone, whole = False, whole.source
 
 
 def _seen_by(ex: Execution, obj: Obj) -> list[Value]:

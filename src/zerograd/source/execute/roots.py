@@ -67,6 +67,7 @@ class Moves:
     def __init__(self) -> None:
         self.left = _MOVES
         self.work = _WORK
+        self.quiet_calls = False  # the root that was not finished has read functions that lead to no event
 
     @property
     def allowed(self) -> int:
@@ -148,7 +149,10 @@ class _Roots:
             yield Executed(done, None, is_own=False, told=self._remember(caller.file, caller.function, done))
 
     def _execute(self, file: File, function: Function | None, cls: Class | None = None) -> Execution | None:
-        return _execute(self._project, self.classes, self._laws, file, function, self._moves, self._refusals, cls)
+        """A root that could not be finished is executed once more, and reads only those calls that lead to an event."""
+        parts = self._project, self.classes, self._laws, file, function, self._moves, self._refusals, cls
+        done = _execute(*parts)
+        return _execute(*parts, briefly=True) if done is None and self._moves.quiet_calls else done
 
     def _reached(self, entered: Iterable[Function], visited: Iterable[ast.stmt]) -> None:
         self.entered.update(entered)
@@ -246,13 +250,14 @@ def _execute(
     cls: Class | None = None,
     *,
     passes: int = _PASSES,
+    briefly: bool = False,
 ) -> Execution | None:
     """One root, pass by pass until nothing more is learned; a method, on an object of this class or of its own. None if
     it could not be finished."""
     allowed = moves.allowed
     ex = Execution(project, classes, laws, file, moves=moves.left, work=allowed)
     ex.root_class = cls or (function.cls if function is not None else None)
-    ex.refusals = refusals
+    ex.refusals, ex.briefly = refusals, briefly
     for _ in range(passes):
         ex.begin_pass()
         reserved = allowed * 2 // 3 if ex.exploring and passes > 1 else 0  # for two more passes at least
@@ -270,7 +275,8 @@ def _execute(
             pass
         except (Exhausted, RecursionError):
             moves.left //= 2
-            moves.work -= allowed - max(ex.work, 0)
+            moves.quiet_calls = ex.quiet_calls
+            moves.work -= allowed - max(ex.work + reserved, 0)  # what was kept for later passes was not spent
             return None
         ex.work += reserved
         _learn(ex)

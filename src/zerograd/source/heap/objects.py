@@ -87,6 +87,7 @@ class Obj:
     """`number` gives an order that is the same in every run. What a field means depends on the kind."""
 
     __slots__ = (
+        "alone",
         "born",
         "children",
         "cls",
@@ -133,6 +134,7 @@ class Obj:
         self.name = ""  # of an EXTERNAL its qualified name, of a BOUND its method, of a GIVEN the name it was met under
         self.given = False  # it comes from outside, whatever it turned out to be
         self.constructed = False  # of a GIVEN: a class that cannot be read has made it
+        self.alone = False  # of what is constructed: nothing that the program made was ever handed to it
         self.shown = False  # it was handed to something that cannot be read, which may keep it
         self.hinted = False  # what it is rests on a hint, or on something that may change it unseen
         self.uses: set[str] = set()

@@ -41,7 +41,7 @@ def _excuse(ex: Execution, law: Rule, met: Met) -> tuple[Related, ...]:
         return ()
     found = ex.excuses.nearest(met.slot, lacking, site)
     if found is None and optimizer is not None and optimizer.hinted:
-        found = Related(site, "only possible: what is stepped here may be no optimizer of torch, or clear by itself")
+        found = Related(site, "only possible: this may not be a torch optimizer")
     return (found,) if found is not None else ()
 
 
@@ -80,6 +80,6 @@ def _tell(ex: Execution, law: Rule, met: Met) -> Finding | None:
     if refined is None or names is None:
         return finding
     step = met.verdict.event.what
-    told = {"step": step, "cleared": names[0], "slot": step.rpartition(".")[0] or names[1]}
+    told = {"step": step, "slot": step.rpartition(".")[0] or names[1]}
     certain = finding.certainty is Certainty.CERTAIN
     return note(refined, finding.site, certain=certain, related=finding.related, **told)
