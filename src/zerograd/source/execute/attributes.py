@@ -14,6 +14,7 @@ from zerograd.source.execute import (
     gradients,
     graphs,
     ranks,
+    replacing,
     statements,
     unfilled,
     updates,
@@ -253,8 +254,14 @@ def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *,
             continue
         if obj.cls is not None and _runs_setter(ex, obj, name, value, node):
             continue
+        aim = node.targets[0] if isinstance(node, ast.Assign) else None
         if obj.kind is ObjectKind.MODULE:
-            _adopt(ex, obj, value)
+            if obj.learns or (containers.is_part(obj) and torch.ATTRIBUTES["parameter"].get(name) is Trait.DATA):
+                updates.note_written(ex, obj, node)  # its weights are another tensor
+            replacing.adopted(ex, obj, (obj, name), value, node, aim)
+            adopt(ex, obj, value)
+        else:
+            replacing.bound(ex, (obj, name), value, node, aim)
         if obj.kind in (ObjectKind.NONE, ObjectKind.CONTAINER):
             continue
         if obj.given or obj.shown:
@@ -285,7 +292,7 @@ def _runs_setter(ex: Execution, obj: Obj, name: str, value: Value, node: ast.AST
     return True
 
 
-def _adopt(ex: Execution, module: Obj, value: Value) -> None:
+def adopt(ex: Execution, module: Obj, value: Value) -> None:
     """What is put into a module is part of it."""
     parts: set[Obj] = set()
     for held in containers.deep(ex, value):

@@ -16,6 +16,7 @@ from zerograd.source.execute import (
     iterators,
     lost_updates,
     ranks,
+    replacing,
     statements,
     summaries,
 )
@@ -704,6 +705,7 @@ def instantiate(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
             held |= gradients.regions_of(ex, value)
         made.held = held
         gradients.renew(ex, made)
+        replacing.renewed(ex, made, node)
     elif made.kind is ObjectKind.SCHEDULER:
         made.optimizers |= {
             one
@@ -785,6 +787,7 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
         ex.computed[ex.site(node)] = made
         return made
     obj.uses.add(python.CALL)
+    ex.tables.ran.setdefault(obj, set()).update(ex.loops)
     if _has_no_parameters(ex, obj):
         bare = _forward(ex, obj, positional, keywords, node)
         return bare if bare is not None else graphs.tensor(ex, values, identity)
@@ -887,7 +890,8 @@ def _stamped(ex: Execution, inner: Value, outer: Value, node: ast.AST, obj: Obj)
     if inner.graph is Graph.LIVE and not inner.objects:
         if not inner.reduction:  # forward() computes no loss
             outer = outer._replace(output_of=obj)
-        return outer._replace(reduction=inner.reduction, made_of=outer.made_of | inner.made_of)
+        parts = outer.made_of | inner.made_of
+        return outer._replace(reduction=inner.reduction, made_of=parts, sure=outer.sure | inner.sure)
     if inner.graph >= Graph.LIVE:
         return outer._replace(made_of=outer.made_of | inner.made_of)
     if is_none(inner) or inner.constant is not None:

@@ -131,6 +131,7 @@ class Frame:
         self.outer_names: set[str] = set()
         self.receiver: Value | None = None
         self.cls: Class | None = None
+        self.seeded = False  # it has told the random numbers where to begin
         self.unwritten = False  # on some path it says that somebody else is to write it
         self.forwards = False  # it does nothing but call something else: what happens there happens at its call
         self.called_at: ast.AST | None = None
@@ -200,6 +201,10 @@ class Execution:
         self.summaries: dict[Hashable, list[Any]] = {}  # see [Note: summaries]
         self.telling: dict[Hashable, int] = {}  # calls that have no summary, and how often one was tried
         self.entered: set[Function] = set()
+        self.made_in_forward: dict[Obj, Regions] = {}  # modules that are made whenever one of these networks runs
+        self.near: set[Obj] = set()  # leaves that are made where torch makes them unless it is told a device
+        self.moved: dict[int, Obj] = {}  # tensors that are copies on another device, and of which leaf
+        self.named: dict[Obj, str] = {}  # what the program calls networks and tensors, for the sentences of findings
         self.handed_out: set[Function] = set()  # functions that a root has made, for others to call
         self.visited: set[ast.stmt] = set()
         self.passes = 0
@@ -217,6 +222,7 @@ class Execution:
         self.grad_mode = Mode.ON  # or OFF, or MAYBE
         self.accumulating: Obj | None = None
         self.accumulated: Regions = NO_OBJECTS  # the networks that it was told
+        self.elsewhere = False  # tensors are made on a device that was told for all of them
         self.failing = False  # in a block in which something is to go wrong
         self.quiet: list[Any] = []  # the blocks around that keep gradients to the rank: see [Note: ranks]
         self.dropped: ast.AST | None = None  # the expression whose result nobody takes
@@ -247,6 +253,10 @@ class Execution:
         self.taken: dict[tuple[Obj, Site, Context], Any] = {}
         self.closures: dict[Site, Any] = {}
         self.held_twice: dict[Site, Any] = {}  # optimizers that hold what they or others hold already
+        self.orphaned: dict[Site, tuple[Any, Obj, Obj | None]] = {}  # optimizers that step what nobody uses any more
+        self.brought: dict[Site, tuple[Any, Obj]] = {}  # optimizers that come with parameters of their own
+        self.left_out: dict[Obj, Any] = {}  # groups of parameters that were made and given to nobody
+        self.filled: dict[Site, Regions] = {}  # what each backward surely fills, and nobody has frozen
         self.computed: dict[Site, Value] = {}  # losses, and where
         self.returned: Value | None = None  # by the root, to a framework that goes backward with it
         self.ungraded: dict[int, tuple[Site, Obj]] = {}  # tensors without a gradient that an optimizer was given
@@ -289,6 +299,7 @@ class Execution:
             *(self.ungraded, self.cleared, self.exhausted, self.shared, self.clears, self.wasted, self.clips),
             *(self.stepped_each, self.stepped_under, self.scalers, self.steps_of_scalers, self.updated_scalers),
             *(self.unsettled, self.forgetful, self.copies, self.hooks, self.missing, self.lost_updates),
+            *(self.orphaned, self.brought, self.filled, self.left_out),
         )
 
     def _forget_kept(self) -> None:

@@ -41,6 +41,7 @@ from zerograd.source.execute import (
     iterators,
     keeping,
     ranks,
+    replacing,
     scaling,
     sharing,
     unfilled,
@@ -120,12 +121,12 @@ def regions_of(ex: Execution, value: Value, seen: frozenset[Obj] = NO_OBJECTS, *
             for one in fields:
                 found |= regions_of(ex, one, seen | {obj}, unknown=unknown)
         elif obj.kind is ObjectKind.GENERATOR:
-            found |= regions_of(ex, containers.element(ex, value, _node_of(obj)), seen | {obj})
+            found |= regions_of(ex, containers.element(ex, value, node_of(obj)), seen | {obj})
     known = frozenset(one for one in found if one.kind is not ObjectKind.GIVEN)
     return known if known and not unknown else frozenset(found)
 
 
-def _node_of(generator: Obj) -> ast.AST:
+def node_of(generator: Obj) -> ast.AST:
     assert isinstance(generator.context, tuple)
     node = generator.context[0]
     assert isinstance(node, ast.AST)
@@ -184,6 +185,8 @@ def is_frozen(ex: Execution, region: Obj) -> bool:
 
 def freeze(ex: Execution, region: Obj, needs: Value) -> None:
     """requires_grad of a region was set."""
+    if needs.constant is None or not needs.constant.value:
+        ex.tables.add(ex.tables.frozen_once, region)
     if needs.constant is not None and not needs.constant.value:
         ex.here.frozen |= {region}
     else:
@@ -351,6 +354,8 @@ def deposit(
     path.pending = waiting if path.stepped else path.pending | waiting
     path.stepped = False
     path.homeless |= {Pending(site, one) for one in known if any(_is_homeless(ex, part, one) for part in made_of)}
+    if value.graph is Graph.LIVE:
+        ex.filled[site] = ex.filled.get(site, NO_OBJECTS) | (value.sure - path.frozen)
     attacked = leaves.recorded is False and _attacks(ex, value.sure)  # else the gradient is part of an objective
     updates.change(ex, made_of)
     updates.deposit(ex, value, node)
@@ -583,6 +588,7 @@ def consume(
     clipping.stepped(ex, optimizer, slots, node)
     if not weak:
         holding.stepped(ex, optimizer)
+        replacing.stepped(ex, optimizer, node)
     found: list[tuple[Verdict[Any], Slot]] = []
     for slot in slots:
         before = path.facts[slot]
@@ -892,7 +898,7 @@ def changed_in_place(ex: Execution, old: Value, new: Value, node: ast.AugAssign)
             updates.change(ex, obj.regions)
             if isinstance(node.op, ast.Mult) and _is_zero(new):
                 clear(ex, obj.regions, node, weak=is_partial(ex), by_hand=True)
-            elif new.graph and not isinstance(node.op, (ast.Mult, ast.Div)):
+            elif not isinstance(node.op, (ast.Mult, ast.Div)):
                 add_by_hand(ex, obj.regions, node)
             else:
                 touch(ex, obj.regions, node)
@@ -1101,6 +1107,7 @@ def unknown_call(
         iterators.read(ex, value, node, by=wording(node), surely=handed_out.kind is ObjectKind.OPTIMIZER)
     identity = ex.fresh(node)
     made = graphs.tensor(ex, values, identity, live=bool(modules), made_of=whose)
+    handed_out.brought = handed_out.brought or (not modules and replacing.is_class_like(obj))
     handed_out.copied_from |= frozenset().union(*(module.copied_from for module in modules))
     remember(ex, handed_out, keywords, node)
     graph = made.graph if made.graph is not Graph.CUT or ex.grad_mode is Mode.OFF else Graph.ANY
@@ -1149,7 +1156,8 @@ def show(ex: Execution, values: Iterable[Value]) -> None:
         for held in containers.deep(ex, value):
             ex.tables.asked_for_gradient.add(held.id)
             for one in held.objects:
-                for shown in (one, *_carried(ex, one), *one.regions, *one.held):
+                tensors = [part for part in one.children if part.kind is ObjectKind.LEAF]
+                for shown in (one, *_carried(ex, one), *one.regions, *one.held, *tensors):
                     if not shown.shown and shown.kind not in (ObjectKind.EXTERNAL, ObjectKind.NONE):
                         shown.shown = True
                         show(ex, _seen_by(ex, shown))
@@ -1319,6 +1327,8 @@ def _leave_scaled(ex: Execution, context: Obj, node: ast.expr) -> None:
     """apex divides the loss scale out where the block ends, unless it is told to wait."""
     if ex.path is not None and not context.off:
         scaling.unscale(ex, context.optimizers, node)
+        if not context.optimizers:  # it was told one that nobody knows
+            doubt_slots(ex, ex.slots(), frozenset({Kind.UNSCALE}))
 
 
 def _exit(ex: Execution, value: Value, node: ast.expr) -> None:

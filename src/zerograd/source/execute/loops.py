@@ -332,6 +332,8 @@ def _iterate(
 def _next_of(ex: Execution, node: ast.For | ast.AsyncFor, iterated: Value, loop: Hashable) -> Value:
     """What this iteration is for. Of a batch in parts, each is another tensor."""
     value = containers.element(ex, iterated, node, loop)
+    if all(one.kind is ObjectKind.CONTAINER for one in iterated.objects):
+        containers.take_in_turn(ex, value, loop)
     if containers.is_batch_in_parts(iterated):
         rows = [field for obj in value.objects for _, field in ex.store.fields(obj)]
         for part in (value, *rows):

@@ -12,7 +12,7 @@ from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, doubt
 from zerograd.core.judgement import Code
 from zerograd.source.effects import python, spelling, torch
-from zerograd.source.effects.lookup import ASKING, ENDING, is_lightning
+from zerograd.source.effects.lookup import ASKING, ENDING, UNPICKLING, is_lightning
 from zerograd.source.effects.rows import Act
 from zerograd.source.execute import attributes, calls, containers, counters, keeping, kinds, loops, statements, unfilled
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
@@ -199,6 +199,7 @@ def _hot_functions(project: Project, file: File) -> list[Function]:
     hot |= {method for one in file.classes if (method := one.methods.get(spelling.TRAINING_STEP)) is not None}
     hot |= {function for function in file.functions if not _READ_PARAMETERS.isdisjoint(function.called)}
     hot |= {function for function in file.functions if not ASKING.isdisjoint(function.keywords)}
+    hot |= {one for one in file.functions if one.cls is not None and not UNPICKLING.isdisjoint(one.called) and one.sets}
     names = {function.name for function in hot}
     while names and len(hot) < _HOT:
         more = {function for name in names for function in callers.get(name, ())} - hot
