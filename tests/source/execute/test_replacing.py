@@ -1,9 +1,9 @@
 """Networks that take the place of others when an optimizer holds those already."""
 
 import pytest
-from zerograd.source.check import check_text
 
 from zerograd.core.findings import Certainty, Finding
+from zerograd.source.check import check_text
 
 SCENE = """
 import copy

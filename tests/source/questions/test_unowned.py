@@ -1,9 +1,9 @@
 """Does every network that losses go through belong to an optimizer that steps it?"""
 
 import pytest
-from zerograd.source.check import check_text
 
 from zerograd.core.findings import Certainty, Finding
+from zerograd.source.check import check_text
 
 SCENE = """
 import copy

@@ -943,6 +943,8 @@ def doubt_slots(ex: Execution, chosen: Iterable[Slot], kinds: Doubts) -> None:
     for slot in chosen:
         if Kind.CONSUME in kinds and slot[1] is not None:
             clipping.may_be_used(ex, {slot[1]})
+        if Kind.CLEAR in kinds:
+            windows.note_handed(ex, slot)
         for record in ex.records:
             ex.tables.emits(record, slot, kinds, surely=False)
         ex.excuses.note(ex, slot, kinds, ex.calling, Why.UNREAD)
