@@ -16,7 +16,7 @@ graph a second time", the graph of the iteration before is still attached, and `
 from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
-from zerograd.core.world import Kept
+from zerograd.core.world import By, Kept
 from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
@@ -43,13 +43,25 @@ print(total / len(loader))
 """
 
 
-_KEPT = "{what} keeps the graph of every iteration alive"
+_KEPT = {
+    By.SUM: "{what} keeps the graph of every iteration alive",
+    By.RETAINED: "{what} keeps a graph that nothing goes through again",
+    By.RECORDED: "{what} keeps the graph of a gradient that nothing goes through",
+    By.CARRIED: "{what} takes the graph of the iteration before on, through which a backward() has gone already",
+}
+_CURES = {
+    By.RETAINED: "call it without retain_graph=True",
+    By.RECORDED: "call it without create_graph=True",
+    By.CARRIED: "begin with what the last iteration has left, without its graph: detach() it",
+}
 
 
 def breaks(kept: Kept) -> Iterator[Broken]:
-    """A graph that outlives its iteration. Where a backward has freed what it had saved, it costs little."""
-    severity = Severity.NOTE if kept.freed else None
-    yield Broken(kept.site, kept.certain, {"what": kept.what}, _KEPT, severity=severity)
+    """A graph that outlives its iteration. Where a backward has freed what it had saved, it costs little; so does one
+    that is kept for a moment."""
+    severity = Severity.NOTE if kept.freed or kept.by is By.RETAINED else None
+    names = {"what": kept.what}
+    yield Broken(kept.site, kept.certain, names, _KEPT[kept.by], _CURES.get(kept.by, ""), severity)
 
 
 RULE = Rule(

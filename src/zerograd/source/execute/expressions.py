@@ -19,6 +19,7 @@ from zerograd.source.execute import (
     iterators,
     keeping,
     lost_updates,
+    passing,
     statements,
     unfilled,
 )
@@ -576,9 +577,12 @@ def _tensor_operation(
     for part in (one, other):
         unfilled.use(ex, part, node)
     value = graphs.tensor(ex, [one, other], identity)
+    passing.enter(ex, (one, other), node)
     from_outside = any(part.kind is ObjectKind.EXTERNAL for part in one.objects | other.objects)
     if from_outside and not one.reduction and not other.reduction:
-        value = value._replace(graph=max(value.graph, Graph.ANY), made_of=value.made_of | {ex.heap.anything})
+        through = value.through | passing.begin(ex, identity)
+        graph, made_of = max(value.graph, Graph.ANY), value.made_of | {ex.heap.anything}
+        value = value._replace(graph=graph, made_of=made_of, through=through)
     if isinstance(operator, (ast.Div, ast.FloorDiv, ast.Mult)):
         loss, factor = factors.product(operator, one, other)
         times = isinstance(operator, ast.Mult)
