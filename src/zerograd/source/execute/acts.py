@@ -544,7 +544,17 @@ def _computes(ex: Execution, call: Call) -> Value:
     told = {value.reduction for value in call.all if value.graph}
     subject = call.subject
     reduction = told.pop() if len(told) == 1 else ""
-    return made._replace(reduction=reduction, exact=subject is None or subject.exact)
+    made = made._replace(reduction=reduction, exact=subject is None or subject.exact)
+    return keeping.add(ex, call.node, _side_by_side(ex, call), made) if call.row.joins else made
+
+
+def _side_by_side(ex: Execution, call: Call) -> list[Value]:
+    """The tensors that are put together, one by one where they are listed."""
+    found: list[Value] = []
+    for value in call.positional[:1]:
+        known = containers.places(ex, value)
+        found += known if known is not None else [value]
+    return [value for value in found if value.graph is not Graph.ANY or ex.heads.get(value.id)]
 
 
 def _graphs_of(values: list[Value]) -> tuple[int, ...]:

@@ -293,6 +293,8 @@ def call_object(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
     if kind is ObjectKind.CALLER and positional:
         return call_method(ex, positional[0], obj.name, positional[1:], keywords, node)
     if kind is ObjectKind.CONTEXT:  # a decorator such as torch.no_grad(), applied by hand
+        for one in positional[0].objects if positional and obj.mode is Mode.OFF else ():
+            one.no_grad = True
         return positional[0] if positional else ex.unknown(node)
     if kind is ObjectKind.GIVEN and obj.receiver is not None and acts.is_method(obj.name):
         return call_method(ex, obj.receiver, obj.name, positional, keywords, node)
@@ -899,7 +901,8 @@ def _stamped(ex: Execution, inner: Value, outer: Value, node: ast.AST, obj: Obj)
             outer = outer._replace(output_of=obj)
         return outer._replace(reduction=inner.reduction, made_of=outer.made_of | inner.made_of)
     if inner.graph >= Graph.LIVE:
-        return outer._replace(made_of=outer.made_of | inner.made_of)
+        graph = Graph.ANY if inner.graph is Graph.ANY and not inner.objects else outer.graph
+        return outer._replace(made_of=outer.made_of | inner.made_of, graph=graph)
     if is_none(inner) or inner.constant is not None:
         return inner
     return outer

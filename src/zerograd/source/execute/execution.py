@@ -296,6 +296,7 @@ class Execution:
         self.kept: dict[Site, Any] = {}
         self.wanted: frozenset[Site] = frozenset()  # kept graphs that a backward goes through
         self.emptied: set[Obj] = set()  # lists out of which something is taken
+        self.maybe_emptied: set[Obj] = set()  # or may be
         self.given_away: frozenset[Site] = frozenset()  # or may
         self.leaves_kept: set[Obj] = set()  # in fields, where anybody may find them
         self.aged: set[int] = set()  # beginnings of graphs in the iteration before: see [Note: through]

@@ -603,7 +603,7 @@ def _tensor_operation(
         reductions = {part.reduction for part in (one, other) if part.graph is Graph.LIVE}
         idle = one.idle | other.idle | graphs.idle_terms(ex, node, one, other)
         total = value._replace(reduction=reductions.pop() if len(reductions) == 1 else "", number=number, idle=idle)
-        return keeping.add(ex, node, one, other, total)
+        return keeping.add(ex, node, (one, other), total)
     return value._replace(number=number)
 
 
