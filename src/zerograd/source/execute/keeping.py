@@ -43,12 +43,17 @@ def add(ex: Execution, node: ast.AST, values: Sequence[Value], total: Value) -> 
 
 
 def _going_on(ex: Execution, value: Value) -> Hashable | None:
-    """The loop at whose head a value stands for what the last iteration has left."""
+    """The loop at whose head a value stands for what the last iteration has left: of several, the outermost."""
     for part in ex.identities.parts(value.id):
         counter = ex.counter_ids.get(part)
         loop = ex.heads.get(part) if counter is None or counter.key is None else counter.loop
         if loop is not None and loop in ex.loops:
-            return loop
+            todo, found = [part], {part}
+            while todo:  # a loop may begin with what an outer one has left
+                for before in ex.before_loop.get(todo.pop(), frozenset()) - found:
+                    found.add(before)
+                    todo.append(before)
+            return min((ex.heads[one] for one in found if ex.heads.get(one) in ex.loops), key=ex.loops.index, default=loop)
     return None
 
 
@@ -104,6 +109,8 @@ def _marked(
     site = _site(ex, loop, node)
     around = tuple(takewhile(lambda one: one != loop, ex.loops))
     known = ex.added.setdefault(site, Kept(loop, ast.unparse(node), around, set(), set(), set(), live, holder))
+    if loop in known.around:
+        known = ex.added[site] = known._replace(loop=loop, around=around)
     for one in new:
         known.graphs.add(one.id)
         known.through.update(one.through)

@@ -451,6 +451,8 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
         if isinstance(now.number, Linear) and now.number == Linear(now.id, 0) and later.number != now.number:
             joined = joined._replace(number=None)
         lost_updates.carry(ex, later, joined)
+        if joined.id == phi != now.id:
+            ex.before_loop.setdefault(phi, set()).add(now.id)
         if joined.id == phi and passing.leaves_graph(key, later):
             ex.came_round.add(phi)
         if joined != now:
