@@ -433,8 +433,14 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
         later = passing.come_round(ex, key, left, loop, state.path) if left is not None else None
         if later is None or later == now:
             continue
-        if now is None:
-            ex.store.put(key, later)  # an iteration has bound it: the next one finds it
+        if now is None:  # an iteration has bound it: the next one finds it
+            if later.through and not later.objects:
+                phi = ex.identities.of("looped", loop, key)
+                ex.born[phi], ex.heads[phi] = frozenset({loop}), loop
+                ex.known_as(later.id, phi)
+                keeping.carry(ex, loop, later, key[0])
+                later = later._replace(id=phi)
+            ex.store.put(key, later)
             grown = True
             continue
         if key not in changed:
