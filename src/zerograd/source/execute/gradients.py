@@ -1112,7 +1112,9 @@ def unknown_call(
         through = through | passing.begin(ex, identity)
     anything = NO_OBJECTS if ex.grad_mode is Mode.OFF else frozenset({ex.heap.anything})
     whose = made.made_of or anything
-    return made._replace(objects=result.objects, exact=False, graph=graph, made_of=whose, sure=NO_OBJECTS, through=through)
+    return made._replace(
+        objects=result.objects, exact=False, graph=graph, made_of=whose, sure=NO_OBJECTS, through=through
+    )
 
 
 def _may_be_kept(ex: Execution, optimizer: Obj, by: Obj | None) -> bool:

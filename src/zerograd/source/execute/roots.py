@@ -14,7 +14,18 @@ from zerograd.core.judgement import Code
 from zerograd.source.effects import python, spelling, torch
 from zerograd.source.effects.lookup import ASKING, ENDING, is_lightning
 from zerograd.source.effects.rows import Act
-from zerograd.source.execute import attributes, calls, containers, counters, keeping, kinds, loops, passing, statements, unfilled
+from zerograd.source.execute import (
+    attributes,
+    calls,
+    containers,
+    counters,
+    keeping,
+    kinds,
+    loops,
+    passing,
+    statements,
+    unfilled,
+)
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
 from zerograd.source.execute.paths import PATH, Path, Slot, State, meet
 from zerograd.source.execute.walked import Why
