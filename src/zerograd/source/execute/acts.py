@@ -764,7 +764,8 @@ def ask_gradient(ex: Execution, subject: Value, target: ast.expr | None, node: a
 def _autograd(ex: Execution, call: Call) -> Value:
     made, held = _cuts(ex, call), _held(ex, call)
     keeping.use(ex, held)
-    passing.go(ex, held, call.node, _kept_by_autograd(call), gradients.wording(call.node))
+    outputs = containers.deep(ex, call.first) if call.first is not None else held
+    passing.go(ex, outputs, call.node, _kept_by_autograd(call), gradients.wording(call.node))
     for leaf_of in {one for value in held for one in value.objects if one.kind is ObjectKind.LEAF}:
         ex.tables.add(ex.tables.graded, leaf_of)
     graph = call.keywords.get(spelling.CREATE_GRAPH) or (call.positional[4] if len(call.positional) > 4 else None)

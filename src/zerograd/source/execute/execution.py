@@ -315,6 +315,7 @@ class Execution:
         self.leaves_kept: set[Obj] = set()  # in fields, where anybody may find them
         self.aged: set[int] = set()  # beginnings of graphs in the iteration before: see [Note: through]
         self.begun_in: dict[int, frozenset[Hashable]] = {}  # the loops in which graphs begin anew
+        self.may_begin: set[int] = set()  # where graphs begin if they do not come from elsewhere
         self.entered_at: dict[int, tuple[Site, str]] = {}  # where graphs of the iteration before go on
         self.before_loop: dict[int, set[int]] = {}  # what stood there when a loop began, for what stands at its head
         self.came_round: set[int] = set()  # what names hold at the head of a loop that the last iteration has left

@@ -62,7 +62,7 @@ def tensor(
     whose, surely = set(made_of), set(sure)
     cut_from: set[Obj] = set()
     applied: frozenset[Applied] = NOTHING_APPLIED
-    scaled, begins = False, live
+    scaled, begins, of_unknown = False, live, False
     passes: frozenset[Pass] = NO_PASSES
     for value in given:
         leaves_of = {region for one in value.objects for region in _own_regions(one)}
@@ -71,7 +71,7 @@ def tensor(
             begins = True
             whose |= leaves_of
             surely |= leaves_of
-        begins = begins or (value.graph >= Graph.LIVE and not value.through)
+        of_unknown = of_unknown or (value.graph >= Graph.LIVE and not value.through)
         if value.graph is Graph.LIVE:
             graph = Graph.LIVE
         elif value.graph is Graph.ANY and graph is not Graph.LIVE:
@@ -86,7 +86,9 @@ def tensor(
     through = NO_GRAPHS
     if graph >= Graph.LIVE:
         ex.graphed.add(identity)
-        through = passing.meet(given) | (passing.begin(ex, identity) if begins else NO_GRAPHS)
+        through = passing.meet(given) | (passing.begin(ex, identity) if begins or of_unknown else NO_GRAPHS)
+        if not begins:
+            ex.may_begin.add(identity)
     return Value(
         identity,
         graph=graph,

@@ -32,8 +32,7 @@ class Kept(NamedTuple):
 
 
 def add(ex: Execution, node: ast.AST, values: Sequence[Value], total: Value) -> Value:
-    """A sum of these, or all of them side by side: if one is what the last iteration has left, it goes on from iteration
-    to iteration."""
+    """A sum of these, or all side by side: if one is what the last iteration has left, it goes on from there."""
     for goes_on in values if ex.loops else ():
         new = [value for value in values if value is not goes_on and value.graph >= Graph.LIVE]
         loop = _going_on(ex, goes_on) if new else None

@@ -1,7 +1,7 @@
 """Which graphs a backward goes through, and whether another one comes back to what it was told to keep.
 
-[Note: through] A graph begins where something with parameters is computed: at a forward pass, at an operation on a leaf,
-at a call that cannot be read, at a value from outside that may bring a graph along. `Value.through` names these
+[Note: through] A graph begins where something with parameters is computed: at a forward pass, at an operation on a
+leaf, at a call that cannot be read, at a value from outside that may bring a graph along. `Value.through` names these
 beginnings, as an upper bound: two values share a part of their graphs only if they share a beginning. What the last
 iteration of a loop has left begins where it began there, which is another place than the one of this iteration: it is
 `aged` on its way back to the head.
@@ -121,7 +121,10 @@ def go(ex: Execution, values: Iterable[Value], node: ast.AST, leaves: Leaves, wh
         path.passed |= mine
     else:
         recorded = leaves.recorded is not False
-        sure = leaves.graph is True and leaves.recorded is not None and not unknown
+        computed = (
+            not (mine & ex.graphed) <= ex.may_begin
+        )  # here: what was handed in may be one of several of one graph
+        sure = leaves.graph is True and leaves.recorded is not None and not unknown and computed
         before = ex.told_to_keep.get(site)
         certain = sure and (before is None or before.certain)
         ex.told_to_keep[site] = Needless(site, what, recorded, certain)

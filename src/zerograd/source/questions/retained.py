@@ -55,6 +55,9 @@ def _evaluates(ex: Execution, kept: keeping.Kept) -> bool:
     """Whether a loop goes through data for a network that is trained elsewhere, and is no part of that."""
     learning = [deposit for at, deposit in ex.deposits.items() if ex.tables.owners.get(at)]
     trained = any(not kept.whose.isdisjoint(deposit.value.made_of) for deposit in learning)
+    trained = trained and any(
+        kept.loop in ex.begun_in.get(one, ()) for one in kept.through
+    )  # each has a pass of its own
     inside = any(deposit.loops and deposit.loops[-1] in kept.around for deposit in learning)
     return trained and not inside and kept.loop not in ex.over_parameters
 
