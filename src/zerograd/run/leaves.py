@@ -1,7 +1,7 @@
 """Leaves that no optimizer holds and a hand updates by their gradient: it has to be cleared there as well (ZG001).
 
-Weights written as plain tensors, the perturbation of an attack, a patch. A write to such a leaf between two backwards is
-an update if it moved the leaf along the gradient that lies there, or along its signs, and whatever else moves a leaf is
+Weights written as plain tensors, the perturbation of an attack, a patch. A write to such a leaf between two backwards
+is an update if it moved the leaf along the gradient that lies there, or along its signs; whatever else moves a leaf is
 none: an average of weights, a projection, a load. If the next backward adds to that very gradient, nobody has cleared
 it. That is a fault when it happens again and again.
 
