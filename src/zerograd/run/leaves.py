@@ -9,6 +9,7 @@ Asked are leaves that live as long as the loop; what is made anew for each batch
 that vanish, are replaced or written into end the question until the next update.
 """
 
+import math
 from collections.abc import Sequence
 from weakref import ref
 
@@ -27,6 +28,8 @@ from zerograd.run.values import Likeness, Sample, compared, sample
 
 _HABIT = 2  # updates in a row behind which the same gradient grew
 _ASKED = 8  # backwards of a line in a row that show nothing: it is asked no more
+_SEVERAL = 4  # numbers that are moved alike by no chance
+_LIKE = 1e-2
 _FEW = 8  # leaves of one line; of more it can hardly be a hand that updates each
 _SAID = "{deposit} adds to a gradient that an update by hand has used already: nothing clears that of {leaf}"
 _CURE = "set its .grad to None behind each update: no optimizer holds it, so no optimizer.zero_grad() clears it"
@@ -39,6 +42,7 @@ class _Leaf:
         self.leaf = ref(leaf)
         self.gradient: ref[Tensor] | None = None
         self.left: tuple[Sample | None, Sample | None] = (None, None)
+        self.factor: float | None = None  # by which the gradient was multiplied in the last update
         self.stale = 0  # backwards in a row that added to what an update had used
 
     def used(self) -> bool:
@@ -49,8 +53,15 @@ class _Leaf:
             return False
         with torch.no_grad():
             now, moved = sample({0: gradient}), sample({0: leaf.detach()})
-        kept, before = self.left
-        return compared(kept, now).get(0) is Likeness.SAME and _is_update(before, moved, now)
+        (kept, before), known = self.left, self.factor
+        self.factor = None
+        if compared(kept, now).get(0) is not Likeness.SAME:
+            return False
+        self.factor, several = _factor(before, moved, now)
+        if self.factor is None:
+            return False
+        # One number is a multiple of any other: there it is an update if it is the same multiple again.
+        return several or (known is not None and math.isclose(known, self.factor, rel_tol=_LIKE))
 
     def deposited(self) -> None:
         """A backward is over."""
@@ -125,24 +136,29 @@ def _called(leaves: list[Tensor]) -> str:
     return ", ".join(names) if len(names) == len(leaves) else named(leaves)
 
 
-def _is_update(before: Sample | None, after: Sample | None, gradient: Sample | None) -> bool:
-    """Whether a leaf was moved along its gradient or its signs: up or down, and as far as it was not held back."""
+def _factor(before: Sample | None, after: Sample | None, gradient: Sample | None) -> tuple[float | None, bool]:
+    """Which multiple of its gradient, or of the signs, a leaf was moved by, as far as it has moved; None if by no one.
+
+    And whether several numbers say so.
+    """
     if before is None or after is None or gradient is None:
-        return False
+        return None, False
     try:
         moved, along = after.values.double() - before.values.double(), gradient.values.double()
         held = moved != 0
         if moved.shape != along.shape or not bool(held.any()):
-            return False
-        return any(_is_multiple(moved[held], way[held]) for way in (along, along.sign()))
+            return None, False
+        ways = (_multiple(moved[held], way[held]) for way in (along, along.sign()))
+        return next((one for one in ways if one is not None), None), int(held.sum()) >= _SEVERAL
     except Exception:  # complex numbers, fake tensors, nothing that can be read
-        return False
+        return None, False
 
 
-def _is_multiple(moved: Tensor, way: Tensor) -> bool:
+def _multiple(moved: Tensor, way: Tensor) -> float | None:
     peak = int(way.abs().argmax())
     factor = float(moved[peak] / way[peak]) if float(way[peak]) else 0.0
-    return bool(factor) and torch.allclose(moved, way * factor, rtol=1e-2, atol=1e-3 * float(moved.abs().max()))
+    close = bool(factor) and torch.allclose(moved, way * factor, rtol=_LIKE, atol=1e-3 * float(moved.abs().max()))
+    return factor if close else None
 
 
 def _copied(taken: Sample | None) -> Sample | None:
