@@ -137,7 +137,7 @@ def test_a_step_that_consumes_an_attack(here: Path, attack: dict[str, str], trai
     ("attack", "trainer"),
     [
         ({"after": "self.model.zero_grad()"}, {}),
-        ({"deposit": f"grad = torch.autograd.grad(cost, x_adv)[0]; {STEPS}"}, {}),
+        ({"deposit": f"grad = torch.autograd.grad(cost, x_adv)[0]; {STEPS}".replace("x_adv.grad", "grad")}, {}),
         ({}, {"clear": "self.optimizer.zero_grad()"}),
         ({}, {"clear": "self.model.zero_grad()"}),
         ({"before": "[p.requires_grad_(False) for p in self.model.parameters()]"}, {}),

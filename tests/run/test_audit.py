@@ -134,7 +134,7 @@ def test_findings_can_be_called_back_and_are_said_once(capsys: pytest.CaptureFix
         _broken()
     assert [finding.code for finding in heard] == ["ZG001"]
     assert watch.findings[0].times == 2
-    assert "3 steps, 3 backwards, 1 slot audited; 1 finding" in watch.summary()
+    assert "1 error; 3 steps, 3 backwards, 1 slot audited" in watch.summary()
     with zerograd.audit():
         _broken()
     assert capsys.readouterr().err.count("ZG001") == 1
@@ -159,8 +159,9 @@ def test_a_rule_that_tells_another_more_exactly_can_be_chosen_alone(chosen: str)
         _broken()
     codes = [finding.code for finding in watch.findings]
     assert codes == (["ZG006"] if chosen == "ZG006" else ["ZG006", "ZG001"])
-    assert watch.findings[0].message.startswith("never.step() consumes stale gradients: what zero_grad() on line")
-    assert "2 parameters (weight, bias)" in watch.findings[0].message  # and how much of the update is old
+    assert watch.findings[0].message == "never.step() uses old gradients: never is never cleared"
+    assert watch.findings[0].cure == "call never.zero_grad() right after never.step()"
+    assert "2 parameters (weight, bias)" in watch.findings[0].related[-1].message  # and how much of the update is old
 
 
 def test_a_callback_that_raises_does_not_blind_the_audit() -> None:
@@ -393,4 +394,4 @@ def test_two_optimizers_that_step_on_one_gradient_are_possible(second: str, told
             whole.step()
             part.step()
     assert [f"{finding.code} {finding.certainty.value}" for finding in watch.findings] == told
-    assert all("both hold 2 parameters (0.weight, 0.bias)" in finding.message for finding in watch.findings)
+    assert all("both hold 2 parameters (0.weight, 0.bias)" in str(finding.related) for finding in watch.findings)

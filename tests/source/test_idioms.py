@@ -53,7 +53,7 @@ CASES = {
     ),
     "ZG303 a call that cannot be read": (
         "W = torch.ones(3, requires_grad=True)\nhelp(x)\nW.grad.zero_()\nW.sum().backward()",
-        "possible",
+        "certain",
     ),
     "ZG303 a call that trains": (
         "W = torch.ones(3, requires_grad=True)\nhelp.train(W)\nW.grad.zero_()\nW.sum().backward()",

@@ -162,7 +162,8 @@ def test_the_surface_of_a_step() -> None:
         return " ".join(name for name in signature(function).parameters if name != "self")
 
     assert names(Step) == (
-        "optimizers model clip scheduler scaler autocast nonfinite max_skips inspect grads isolate sync restore trace"
+        "optimizers model clip scheduler scaler autocast nonfinite max_skips inspect grads isolate sync restore trace "
+        "ranges"
     )
     public = {
         name: names(getattr(Step, name)) for name in vars(Step) if name[0] != "_" and callable(getattr(Step, name))

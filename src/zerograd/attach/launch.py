@@ -22,6 +22,7 @@ from zerograd.attach.settings import VARIABLE, Settings
 from zerograd.attach.terminal import LastRow, has_rows
 from zerograd.errors import UsageError, missing
 from zerograd.trace.coverage import many
+from zerograd.trace.lines import this_run
 
 BOOT = Path(__file__).parent / "boot"
 ROWS = 6  # of the live panel
@@ -38,7 +39,7 @@ def launch(
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     command = [sys.executable, *flags, *(["-m"] if module else []), *script]
     folder = settings.trace or (reporting.folder_for(report) if report else "")
-    settings = settings._replace(folder=_here(), watched=_is_watched(), trace=_made(folder), run=reporting.this_run())
+    settings = settings._replace(folder=_here(), watched=_is_watched(), trace=_made(folder), run=this_run())
     if settings.live and not settings.watched:
         print("zerograd: --live needs a terminal; the run goes on without it", file=sys.stderr)
     if not (strict or require_all or settings.watched or report):

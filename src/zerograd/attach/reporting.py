@@ -2,19 +2,11 @@
 
 import contextlib
 import os
-import time
 
 from zerograd.attach.settings import Settings
 from zerograd.errors import ZerogradError
 from zerograd.report.walk import processes
 from zerograd.report.writing import render
-
-
-def this_run() -> str:
-    """A name that all processes of this run share, and no other run has. Ranks have their launcher in common."""
-    if "RANK" in os.environ:
-        return f"{os.environ.get('TORCHELASTIC_RUN_ID', '')}-{os.getppid()}"
-    return f"{os.getpid()}-{time.time_ns()}"
 
 
 def folder_for(report: str) -> str:

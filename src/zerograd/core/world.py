@@ -45,6 +45,42 @@ class Why(Enum):
     NO_GRADIENT = "no gradient"  # the optimizer holds a tensor that takes none
 
 
+class WhyNone(Enum):
+    """Why there is no gradient."""
+
+    NEVER = "never"  # no backward has reached it yet
+    CLEARED = "cleared"  # it was cleared by None, and no backward has reached it since
+    COMPUTED = "computed"  # it is no leaf: autograd keeps none there
+
+
+class Missing(NamedTuple):
+    """A `.grad` that is used where it is None."""
+
+    site: Site
+    what: str  # the gradient, as the program writes it
+    why: WhyNone
+
+
+class HowLost(Enum):
+    """Why an update by hand changes no parameter."""
+
+    LOOP_VARIABLE = "loop variable"  # it gives the variable of a loop another value
+    NEW_TENSOR = "new tensor"  # it makes a tensor that is no leaf, under the name of the parameter
+    DROPPED = "dropped"  # nobody keeps what it computes
+    WATCHED = "watched"  # autograd is watching, and raises
+
+
+class LostUpdate(NamedTuple):
+    """An update by hand that changes no parameter."""
+
+    site: Site
+    how: HowLost
+    text: str  # the update, as the program writes it
+    name: str  # of what it was to change; of what is dropped, the operation
+    what: str = "parameter"  # or "gradient"
+    certain: bool = True
+
+
 class Untaught(NamedTuple):
     """Something that looks as if it learned."""
 
@@ -69,6 +105,7 @@ class UnusedClip(NamedTuple):
     what: str
     place: str  # what it clips, in words
     certain: bool
+    fix: str = ""  # what to do instead, where it is not the place that is wrong
 
 
 class UnclearedClosure(NamedTuple):
@@ -124,6 +161,46 @@ class HeldTwice(NamedTuple):
     site: Site
     what: str
     other: Site | None = None
+
+
+class Neglect(Enum):
+    """Why nobody steps parameters."""
+
+    UNHELD = "unheld"  # no optimizer holds them
+    NEVER_STEPPED = "never stepped"  # the one that does never steps
+    LEFT_OUT = "left out"  # they were put into a group, and the group was given to nobody
+
+
+class Unowned(NamedTuple):
+    """Parameters that losses reach and that no step moves."""
+
+    site: Site
+    why: Neglect
+    parameters: str  # whose they are, or the group that has them, as the program names it
+    optimizer: str = ""  # the one that never steps
+    beside: Site | None = None  # where the optimizer is made that does step; or what is deposited for one that does not
+    certain: bool = True
+
+
+class Orphaning(Enum):
+    """How an optimizer comes to hold what is not trained."""
+
+    REPLACED = "replaced"  # something else stands in the place of what it holds
+    COPIED = "copied"  # it was copied together with its parameters
+    BROUGHT = "brought"  # it comes out of a file, with its own
+    EACH_TIME = "each time"  # layers are made anew whenever the network runs
+
+
+class Orphaned(NamedTuple):
+    """An optimizer and a network that have come apart."""
+
+    site: Site
+    how: Orphaning
+    what: str  # what the program does there, as it writes it
+    model: str
+    optimizer: str
+    made_at: Site | None
+    certain: bool
 
 
 class Clear(NamedTuple):

@@ -17,6 +17,7 @@ from zerograd.engine.extra import Extra
 from zerograd.engine.guarding import Guard
 from zerograd.engine.isolation import isolated_backward
 from zerograd.engine.outcome import Ending, Outcome
+from zerograd.engine.ranges import ranged
 from zerograd.engine.ranks.exchange import Exchange
 from zerograd.engine.ranks.pacing import paced
 from zerograd.engine.ranks.party import Party
@@ -286,11 +287,12 @@ class Block:
         # What fully_shard gathered are the leaves of its graphs: asked for the shards alone, it yields nothing.
         gathers = self.exchange is not None and self.exchange.party.gathers
         try:
-            if self.terms.isolate and not gathers:
-                mine = [*slots.parameters, *also] if also else slots.parameters
-                isolated_backward(weighed, mine, self.record.hooks, plain=slots.plain, options=options)
-            else:
-                backward(weighed, None, plain=slots.plain, options=options)
+            with ranged("backward", wanted=self.terms.ranges, on_cuda=slots.on_cuda):
+                if self.terms.isolate and not gathers:
+                    mine = [*slots.parameters, *also] if also else slots.parameters
+                    isolated_backward(weighed, mine, self.record.hooks, plain=slots.plain, options=options)
+                else:
+                    backward(weighed, None, plain=slots.plain, options=options)
         except RuntimeError as error:
             if _FREED in str(error):
                 raise refusals.freed_graph() from error

@@ -20,6 +20,7 @@ from zerograd.engine.deferring import may_defer, promise
 from zerograd.engine.holding import step_unless
 from zerograd.engine.interrupts import hold_signals, release_signals
 from zerograd.engine.outcome import COMMITTED, Ending
+from zerograd.engine.ranges import ranged
 from zerograd.engine.ranks.exchange import Exchange
 from zerograd.engine.ready import Ready
 from zerograd.engine.scaling import raised_by_update, updates
@@ -99,7 +100,7 @@ def move(transaction: Transaction) -> None:
     if scaled:
         acts += _tell_scalers(transaction.blocks)
     transaction.move = Move(COMMITTED, acts)
-    transaction.move.make()
+    _make(transaction, "step")
 
 
 def skip(transaction: Transaction) -> None:
@@ -109,11 +110,18 @@ def skip(transaction: Transaction) -> None:
         if _is_not_finite(block) and block.terms.nonfinite == "raise":
             raise refusals.not_finite(block.cause)
     transaction.move = Move(Ending.SKIPPED, _tell_scalers(blocks))
-    transaction.move.make()
+    _make(transaction, "skip")
     found = [block for block in blocks if _is_not_finite(block)]
     finish(transaction)
     for block in found:
         say_skipped(block.record, block.terms, block.cause)
+
+
+def _make(transaction: Transaction, name: str) -> None:
+    assert transaction.move is not None
+    asked = [block for block in transaction.blocks if block.terms.ranges]
+    with ranged(name, wanted=bool(asked), on_cuda=any(block.slots.on_cuda for block in asked)):
+        transaction.move.make()
 
 
 def _is_not_finite(block: Block) -> bool:
@@ -317,7 +325,8 @@ def prepare(block: Block) -> bool:
         if not _finite(block, ready):
             return False
     if terms.clip is not None:
-        terms.clip(ready)
+        with ranged("clip", wanted=terms.ranges, on_cuda=block.slots.on_cuda):
+            terms.clip(ready)
     elif ready.divisor is not None and not divide:
         ready.multiply(1.0)
     if (ready.grew or isinstance(terms.clip, ByFunction)) and not _finite(block, ready, anew=True):

@@ -61,6 +61,7 @@ class Step(Entered):
                 None: the first that the model's wrapper can do
     restore     what else a block that does not commit brings back: "rng", "buffers", "weights"
     trace       a path, or a function that is called with every event, as the auditor would write it
+    ranges      True: profilers show zerograd.backward, .clip, .step and .skip, by record_function, on a GPU by NVTX too
     """
 
     def __init__(
@@ -80,9 +81,12 @@ class Step(Entered):
         sync: Literal["overlap", "commit", "each"] | None = None,
         restore: str | Iterable[str] = (),
         trace: Callable[[Event], None] | str | os.PathLike[str] | None = None,
+        ranges: bool = False,
     ) -> None:
         terms.check_model(model)
-        terms.check_rest(nonfinite=nonfinite, max_skips=max_skips, autocast=autocast, grads=grads, sync=sync)
+        terms.check_rest(
+            nonfinite=nonfinite, max_skips=max_skips, autocast=autocast, grads=grads, sync=sync, ranges=ranges
+        )
         self.optimizers = terms.checked_optimizers(optimizers)
         self._terms = terms.Terms(
             optimizers=self.optimizers,
@@ -100,6 +104,7 @@ class Step(Entered):
             restore=terms.checked_restore(restore, model),
             model=model,
             trace=terms.checked_trace(trace, self),
+            ranges=ranges,
         )
         self._name = _name(self.optimizers)
         self._slots = Slots(self.optimizers, model)

@@ -48,6 +48,7 @@ class Terms:
     restore: frozenset[str]
     model: nn.Module | None
     trace: Trace | None
+    ranges: bool  # for profilers
 
     @property
     def fused(self) -> bool:
@@ -175,7 +176,9 @@ def check_model(model: object) -> None:
         raise refusals.option("model", model, "a torch.nn.Module, or None")
 
 
-def check_rest(*, nonfinite: object, max_skips: object, autocast: object, grads: object, sync: object) -> None:
+def check_rest(
+    *, nonfinite: object, max_skips: object, autocast: object, grads: object, sync: object, ranges: object
+) -> None:
     if grads not in GRADS:
         raise refusals.option("grads", grads, either(GRADS))
     if sync not in (None, *SYNC):
@@ -184,6 +187,8 @@ def check_rest(*, nonfinite: object, max_skips: object, autocast: object, grads:
         raise refusals.option("nonfinite", nonfinite, either(NONFINITE))
     if not (_is_number(max_skips) and max_skips >= 1):  # type: ignore[operator]
         raise refusals.option("max_skips", max_skips, "a number of at least 1")
+    if not isinstance(ranges, bool):
+        raise refusals.option("ranges", ranges, "True or False")
     if autocast is not None and not isinstance(autocast, torch.dtype):
         raise refusals.option("autocast", autocast, "a dtype such as torch.bfloat16, or None")
 

@@ -1,4 +1,4 @@
-"""Where loops clear: at the top, right before backward, or after the step; counted as `check` reads them."""
+"""Where loops clear: at the top, right before backward, or after the step; counted by an abstract run."""
 
 import ast
 from collections import Counter
@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 
-from zerograd.core.events import Kind
 from zerograd.errors import SourceError, UsageError, missing
+from zerograd.source.abstract import acts
 from zerograd.source.files.discover import python_files, read_text
-from zerograd.source.lowering.program import Program
-from zerograd.source.lowering.skeleton import Act, Block, walk
 from zerograd.source.text.parsing import parse
 from zerograd.source.text.triggers import may_train
 
@@ -47,24 +45,24 @@ def count_files(path: str) -> Counter[Place]:
 
 
 def places(text: str, path: str = "<text>") -> Iterator[Place]:
-    """One place for every function, or module, that both deposits and clears: that of its first clear."""
+    """One place for every function, or module, that goes backward and clears: that of its first clear."""
     if not may_train(text):
         return
-    program = Program(parse(text, path), text, path)
-    blocks: list[tuple[ast.AST, Block]] = [(program.tree, program.module)]
-    blocks += [(function.node, program.function(function)) for function in program.roots.functions]
-    for node, block in blocks:
-        place = _place(node, block)
+    tree, found = parse(text, path), acts(text, path)
+    functions = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    lines: dict[ast.AST, tuple[list[int], list[int], list[int]]] = {}
+    for kind, sites in enumerate((found.clears, found.deposits, found.steps)):
+        for site in sites:
+            around = [one for one in functions if one.lineno <= site.line <= (one.end_lineno or one.lineno)]
+            inner = max(around, key=lambda one: one.lineno, default=tree)
+            lines.setdefault(inner, ([], [], []))[kind].append(site.line)
+    for function, (clears, deposits, steps) in lines.items():
+        place = _place(function, clears, deposits, steps)
         if place is not None:
             yield place
 
 
-def _place(function: ast.AST, block: Block) -> Place | None:
-    lines: dict[Kind, list[int]] = {Kind.CLEAR: [], Kind.DEPOSIT: [], Kind.CONSUME: []}
-    for node in walk(block):
-        if isinstance(node, Act) and node.kind in lines:
-            lines[node.kind].append(node.site.line)
-    clears, deposits, steps = (sorted(found) for found in lines.values())
+def _place(function: ast.AST, clears: list[int], deposits: list[int], steps: list[int]) -> Place | None:
     if not clears or not deposits:
         return None
     clear = clears[0]

@@ -24,13 +24,13 @@ def write(traces: Sequence[str | Path], form: str, target: str | None, *, beside
     summary = os.environ.get("GITHUB_STEP_SUMMARY") if form == "markdown" and target is None else None
     target = target or _DEFAULT.get(form)
     if summary:
-        _save(summary, text, mode="a")
+        save(summary, text, mode="a")
         return "added to the step summary"
     if target in (None, "-"):
         sys.stdout.write(text)
         sys.stdout.flush()
         return ""
-    _save(str(target), text)
+    save(str(target), text)
     return f"report in {target}"
 
 
@@ -61,7 +61,7 @@ def render(known: list[Process], form: str, *, beside: str | None = None) -> str
     return html(story)
 
 
-def _save(path: str, text: str, *, mode: str = "w") -> None:
+def save(path: str, text: str, *, mode: str = "w") -> None:
     try:
         with open(path, mode, encoding="utf-8") as file:
             file.write(text)

@@ -1,4 +1,4 @@
-"""Parameters that every rank should hold alike are not the same on all of them.
+"""Parameters that should be the same on all ranks are not.
 
 Data parallel training keeps one copy of the model on each rank and averages gradients, so that every copy makes the
 same update. Nothing checks that the copies stay equal. If one rank loads a checkpoint after the model was wrapped,
@@ -45,9 +45,9 @@ for x, y in loader:
 RULE = Rule(
     code="ZG503",
     name="replicas-differ",
-    message="{step} updates replicas that differ: {parameters} on ranks {ranks}, {since}",
+    message="{step} updates replicas that differ between ranks {ranks}",
     sees=Sees.RUN,
-    remedy="do on all ranks what changes the weights, or before DistributedDataParallel copies them from rank 0",
+    remedy="change weights on all ranks alike, or before DistributedDataParallel copies them from rank 0",
     fix=Fix.NONE,
     ranks=2,
     lacks=idiom,

@@ -88,7 +88,8 @@ class Clears:
         if not limits(limit):
             return  # it only measures
         watcher.mine.routine.note(event)
-        watcher.judge.clip(reached, event, judged=not watcher.mine.stepping.optimizers())
+        judged = not watcher.mine.stepping.optimizers() or all(account.closure.awaited for account in reached)
+        watcher.judge.clip(reached, event, judged=judged)
         event = watcher.chronicle.clipped(event, total, limit)
         for account in reached:
             account.clipped(event)

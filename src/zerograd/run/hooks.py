@@ -9,6 +9,7 @@ Under torch.compile everything but steps and clears keeps out: see [Note: tracin
 """
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,7 +23,7 @@ from torch.optim import optimizer as torch_optimizer
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from zerograd.run.clears import Clears
-from zerograd.run.patching import in_place_of, patch, patch_cell, untraced
+from zerograd.run.patching import in_place_of, patch, patch_cell, uncounted, untraced
 from zerograd.run.replays import Replays
 from zerograd.run.routine import Routine
 from zerograd.run.surroundings import Surroundings
@@ -35,6 +36,7 @@ _COLLECTIVES = (
     "all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor", "reduce", "reduce_scatter_tensor",
     "broadcast", "send", "recv", "isend", "irecv", "all_to_all",
 )  # fmt: skip
+_Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 _ours: list[object] = []  # step hooks of our own: two audits may run at once
 
 
@@ -90,9 +92,10 @@ def _engine(watcher: Watcher, undo: contextlib.ExitStack) -> None:
 
 def _steps(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     @untraced
-    def before(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def before(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Arguments | None:
         closure = any(map(callable, args)) or any(map(callable, kwargs.values()))
         watcher.before_step(optimizer, closure=closure, hooked=_hooked(optimizer))
+        return _heard(args, kwargs, evaluated=lambda: watcher.evaluated(optimizer, hooked=_hooked(optimizer)))
 
     @untraced
     def after(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -102,6 +105,24 @@ def _steps(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     undo.callback(torch_optimizer.register_optimizer_step_post_hook(after).remove)
     _ours.append(before)
     undo.callback(_ours.remove, before)
+
+
+def _heard(args: tuple[Any, ...], kwargs: dict[str, Any], *, evaluated: Callable[[], None]) -> _Arguments | None:
+    """What the step is to be called with, so that we hear when its closure has returned. None: as it is."""
+    # torch 2.13 optim/optimizer.py:518: args[0] is the optimizer itself.
+    given = args[1] if len(args) > 1 else kwargs.get("closure")
+    if not callable(given):
+        return None
+    closure = given
+
+    @functools.wraps(closure)
+    def heard(*its: Any, **own: Any) -> Any:
+        result = closure(*its, **own)
+        evaluated()
+        return result
+
+    around = uncounted(heard)
+    return ((args[0], around, *args[2:]), kwargs) if len(args) > 1 else (args, {**kwargs, "closure": around})
 
 
 def _hooked(optimizer: Optimizer) -> bool:

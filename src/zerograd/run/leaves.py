@@ -31,8 +31,8 @@ _ASKED = 8  # backwards of a line in a row that show nothing: it is asked no mor
 _SEVERAL = 4  # numbers that are moved alike by no chance
 _LIKE = 1e-2
 _FEW = 8  # leaves of one line; of more it can hardly be a hand that updates each
-_SAID = "{deposit} adds to a gradient that an update by hand has used already: nothing clears that of {leaf}"
-_CURE = "set its .grad to None behind each update: no optimizer holds it, so no optimizer.zero_grad() clears it"
+_SAID = "{deposit} adds to the gradient of {leaf}, which an update by hand has already used"
+_CURE = "set .grad to None right after the update: no optimizer holds this tensor, so no zero_grad() clears it"
 
 
 class _Leaf:
@@ -124,7 +124,7 @@ class Leaves(Detector):
         rule = self.rules.get("ZG001")
         if rule is None:
             return
-        told = note(rule, deposit.site, certain=True, step="", deposit="", consumer="")
+        told = note(rule, deposit.site, certain=True, step="", clearing="")
         said = _SAID.format(deposit=deposit.event.what, leaf=_called(used))
         self._report(told._replace(message=said, cure=_CURE))
 

@@ -60,13 +60,13 @@ def _line_of(name: str, function: Callable[..., Any]) -> int | None:
     return next((place.lineno for place in places if place is not None), None)
 
 
-def untraced(function: Callable[P, None]) -> Callable[P, None]:
+def untraced(function: Callable[P, R]) -> Callable[P, R]:
     """The same, and when torch.compile meets it, run as it is. See [Note: tracing]."""
     # Not torch.compiler.disable: it imports torch._dynamo at once, which takes seconds in every child process.
     traced = _disable_dynamo(uncounted(function))
 
-    def either(*args: P.args, **kwargs: P.kwargs) -> None:
-        (traced if torch.compiler.is_compiling() else function)(*args, **kwargs)
+    def either(*args: P.args, **kwargs: P.kwargs) -> R:
+        return (traced if torch.compiler.is_compiling() else function)(*args, **kwargs)
 
     return either
 

@@ -24,8 +24,9 @@ from torch import Tensor
 from torch import distributed as dist
 
 from zerograd.core.events import Event, Site
+from zerograd.core.findings import Related
 from zerograd.rules.rule import Rule
-from zerograd.rules.telling import NOWHERE
+from zerograd.rules.telling import NOWHERE, note
 from zerograd.run.account import Account
 from zerograd.run.detector import Detector
 from zerograd.run.naming import named
@@ -142,16 +143,11 @@ class Replicas(Detector):
         if past.apart or math.isinf(past.due):
             return
         past.due = math.inf  # it is said
-        since = f"alike before step {past.agreed + 1}" if past.agreed else "not once seen alike"
-        self.say(
-            "ZG503",
-            step.site or NOWHERE,
-            certain=not self._syncing.weights_meet,
-            step=step.what,
-            parameters=named(list(parameters)),
-            ranks=ranks,
-            since=f"at step {look.steps + 1}, {since}",
-        )
+        site, certain = step.site or NOWHERE, not self._syncing.weights_meet
+        told = note(self.rules["ZG503"], site, certain=certain, step=step.what, ranks=ranks)
+        since = f"the same before step {past.agreed + 1}" if past.agreed else "not the same at any check"
+        said = f"at step {look.steps + 1} these differ: {named(list(parameters))}; {since}"
+        self.say_as(told._replace(related=(Related(site, said),)), ())
 
     def _copies(self, account: Account) -> Iterator[Copies]:
         parameters = account.slots.parameters()

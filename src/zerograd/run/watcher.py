@@ -132,7 +132,7 @@ class Watcher:
         self.detectors.begins(deposit, roots, self.accounts, kept=kept)
         for optimizer in self.mine.stepping.optimizers():
             account = self.accounts.own(optimizer)
-            if account is not None and account.mixes_points():
+            if account is not None and not account.closure.awaits(deposit.site) and account.mixes_points():
                 self.judge.mixed_points(self.mine.step, deposit)
         return deposit
 
@@ -172,6 +172,8 @@ class Watcher:
             mine.unfollowed.pop().reopen()
         for optimizer in mine.stepping.optimizers():  # a closure: the step that runs it consumes what it deposits
             account = self.accounts.taken(optimizer)
+            if account.closure.awaits(deposit.site):
+                continue
             if account.window.whole and mine.step is not None:
                 self.detectors.fed(account, mine.step)
             account.consumed(Event(Kind.CONSUME, site=deposit.site))
@@ -213,11 +215,22 @@ class Watcher:
                 self.not_audited(account.fed_by)
                 account.fed_by = ""
             if closure:  # it may feed the step: judged when it has run
-                account.closure.begins(mine.backwards)
+                account.closure.begins(mine.backwards, event)
             else:
                 self._consume(account, event, optimizer, hooked=hooked)
         mine.steps += 1
         self.chronicle.begins(Kind.CONSUME)  # not sooner: what judging takes is no part of the step
+
+    def evaluated(self, optimizer: Optimizer, *, hooked: bool) -> None:
+        """The closure of its running step has returned: see [Note: one evaluation] in closures.py."""
+        account = self.accounts.own(optimizer)
+        if account is None or self.mine.depth or self.mine.aside or self.asleep:
+            return
+        step = account.closure.returned()
+        if step is not None:
+            account.glance()
+            self._consume(account, step, optimizer, hooked=hooked)
+            self.chronicle.begins(Kind.CONSUME)  # what the closure takes is no part of the step
 
     def after_step(self, optimizer: Optimizer, *, hooked: Callable[[Optimizer], bool]) -> None:
         if self.mine.stepping.end(optimizer) and not self.mine.depth and not self.mine.routine.going:
@@ -227,7 +240,7 @@ class Watcher:
                 # A closure that skips its batch (Lightning: training_step returns None) leaves nothing, and means it.
                 if fed is False and self.mine.step is not None and account.standing().content not in HOLLOW:
                     self._consume(account, self.mine.step, optimizer, hooked=hooked(optimizer))
-                if fed:
+                if fed and not account.closure.judged:
                     self.not_audited("fed by a closure")
                     self.judge.fed(account, self.mine.step)
                 account.after_step()
@@ -254,7 +267,7 @@ class Watcher:
                 account.reopen()
 
     def _consume(self, account: Account, event: Event, optimizer: Optimizer, *, hooked: bool) -> None:
-        plain = not hooked and not self.told_whole and self.pace.is_plain(account)
+        plain = not (hooked or account.closure.running or self.told_whole) and self.pace.is_plain(account)
         patience = partial(self.detectors.patience, account, self.accounts)
         left = not account.habits.nourished and self.mine.work().left_a_loss(account.work)
         scale = self.mine.scaler.get_scale if self.mine.scaler is not None else float

@@ -16,7 +16,6 @@ function) and wholes.py (one file):
 
     order     clears, scales and updates in the wrong place
     groups    accumulation that does not add up
-    holding   optimizers that hold other parameters than those which learn
     learning  updates that change nothing, and gradients that reach nobody
     memory    graphs that are kept for nothing
 

@@ -6,8 +6,9 @@ that both readers can be compared.
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
+from zerograd.core.events import Site
 from zerograd.core.findings import Finding, once
 from zerograd.core.judgement import Code
 from zerograd.errors import SourceError
@@ -17,6 +18,7 @@ from zerograd.rules.telling import answer
 from zerograd.source.effects.lookup import names_training
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.roots import Executed, execute_all
+from zerograd.source.heap.objects import ObjectKind
 from zerograd.source.project.files import Project
 from zerograd.source.project.index import File
 from zerograd.source.questions.verdicts import verdicts
@@ -33,7 +35,9 @@ CODES = frozenset(
         "ZG005",
         "ZG006",
         "ZG007",
+        "ZG008",
         "ZG009",
+        "ZG010",
         "ZG101",
         "ZG102",
         "ZG103",
@@ -45,6 +49,8 @@ CODES = frozenset(
         "ZG204",
         "ZG301",
         "ZG302",
+        "ZG303",
+        "ZG304",
         "ZG305",
         "ZG306",
         "ZG401",
@@ -68,6 +74,40 @@ def check_abstractly(text: str, path: str = "<text>", *, project: Project | None
     except RecursionError:
         raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
     return once(found)
+
+
+class Acts(NamedTuple):
+    """Where a file goes backward, clears and steps, in the order of places."""
+
+    deposits: tuple[Site, ...]
+    clears: tuple[Site, ...]
+    steps: tuple[Site, ...]
+    scaled: frozenset[Site]  # the steps that a gradient scaler takes
+    is_managed: bool  # something beside torch may decide when gradients are cleared: an engine, a captured graph
+
+
+def acts(text: str, path: str = "<text>", *, project: Project | None = None) -> Acts:
+    """What a file does to gradients, and where. Raises SourceError if it is not Python."""
+    project = project or Project()
+    file = project.open(path, text)
+    found = [one for root in execute_all(project, file, laws(), _acts) for one in root.told]
+    deposits, clears, steps = (
+        tuple(sorted({site for one in found for site in getattr(one, kind) if site.path == file.path}))
+        for kind in ("deposits", "clears", "steps")
+    )
+    scaled = frozenset().union(*(one.scaled for one in found))
+    return Acts(deposits, clears, steps, scaled, any(one.is_managed for one in found))
+
+
+NO_ACTS = Acts((), (), (), frozenset(), is_managed=False)
+_MANAGING = (ObjectKind.ACCELERATOR, ObjectKind.ENGINE, ObjectKind.REPLAY)
+
+
+def _acts(ex: Execution) -> Iterator[Acts]:
+    steps = tuple(site for _, site, _ in ex.taken)
+    scaled = frozenset(site for sites in ex.steps_of_scalers.values() for site in sites)
+    managed = any(one.kind in _MANAGING for one in ex.heap.all())
+    yield Acts(tuple(ex.deposits), tuple(ex.clears), steps, scaled, managed)
 
 
 def _may_train_elsewhere(text: str, path: str, project: Project) -> bool:

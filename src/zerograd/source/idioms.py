@@ -13,8 +13,6 @@ from zerograd.source.groups import (
     unguarded,
     untold,
 )
-from zerograd.source.holding import moved, parameters, reloaded, renewed
-from zerograd.source.learning import nonleaf
 from zerograd.source.memory import (
     averages,
     evaluations,
@@ -28,20 +26,11 @@ from zerograd.source.memory import (
     slices,
     totals,
 )
-from zerograd.source.order import (
-    brought,
-    unfilled,
-    updates,
-)
 from zerograd.source.values.reading import Reading
 
 
 def detect(function: Reading) -> Iterator[Finding]:
     kinds = {act.kind for act in function.acts}
-    yield from parameters.orphaned(function)
-    yield from reloaded.detect(function)
-    yield from renewed.detect(function)
-    yield from moved.detect(function)
     if Kind.DEPOSIT in kinds:
         yield from _backwards(function)
     if Kind.CONSUME in kinds:
@@ -50,8 +39,6 @@ def detect(function: Reading) -> Iterator[Finding]:
         yield from keepsakes.detect(function)
         yield from itemised.detect(function)
         yield from slices.detect(function)
-    if function.file.reads_gradients:
-        yield from _by_hand(function, kinds)
 
 
 def _backwards(function: Reading) -> Iterator[Finding]:
@@ -78,12 +65,3 @@ def _steps(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
         yield from untold.detect(function)
     elif Kind.CLEAR in kinds:
         yield from afterwards.detect(function)
-
-
-def _by_hand(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
-    """Of what reads gradients itself."""
-    if Kind.DEPOSIT in kinds or Kind.CONSUME in kinds:
-        yield from brought.detect(function)
-        yield from updates.detect(function)
-        yield from nonleaf.detect(function)
-    yield from unfilled.detect(function)

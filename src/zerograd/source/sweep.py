@@ -96,7 +96,7 @@ class Reader:
         everything = findings if self._all else None
         program = self._library.open(path, text)
         check = partial(self._check, path=path, library=self._library)
-        fixed = offer(findings, text, path, check, everything, notes=self._notes)
+        fixed = offer(findings, text, path, check, everything, notes=self._notes, project=self._library.project)
         self._library.put_back(program, text)  # whoever imports it shall not see what was tried
         self._library.project.open(path, text)
         return fixed

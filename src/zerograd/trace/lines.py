@@ -53,6 +53,13 @@ class TraceWriter:
         self._file.write(text.encode("utf-8"))
 
 
+def this_run() -> str:
+    """A name that all processes of this run share, and no other run has. Ranks have their launcher in common."""
+    if "RANK" in os.environ:
+        return f"{os.environ.get('TORCHELASTIC_RUN_ID', '')}-{os.getppid()}"
+    return f"{os.getpid()}-{time.time_ns()}"
+
+
 def origin(**more: object) -> dict[str, object]:
     """What a header says of the process that writes it."""
     rank = {name.lower(): int(os.environ[name]) for name in ("RANK", "WORLD_SIZE") if _counts(name)}

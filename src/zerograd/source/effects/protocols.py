@@ -56,6 +56,7 @@ def steps(uses: Uses) -> bool:
 # Not the spelling of anything: that a scaler was told to step this.
 STEPPED_BY_SCALER = "<stepped by a scaler>"
 STEPS_OPTIMIZERS = "<is told to step an optimizer>"
+TOLD_THINGS = "<is told things that only it uses>"
 
 
 def is_updated(uses: Uses) -> bool:

@@ -43,7 +43,7 @@ FUNCTIONS: dict[str, Row] = {
     "contextlib.contextmanager": Row(Act.CONTEXT_MANAGER),
     "contextlib.asynccontextmanager": Row(Act.CONTEXT_MANAGER),
     "contextlib.nullcontext": Row(Act.CONTEXT),
-    "contextlib.suppress": Row(Act.CONTEXT),
+    "contextlib.suppress": Row(Act.FAILS),
     "pytest.raises": Row(Act.FAILS),
     **_each(Act.FAILS, "assertRaises assertRaisesRegex", before="unittest.TestCase."),
     **_each(Act.FAILS, "assertRaises assertRaisesRegex", before="unittest.case.TestCase."),

@@ -6,7 +6,19 @@ from collections.abc import Iterable
 from zerograd.source.effects import frameworks, spelling, torch
 from zerograd.source.effects.lookup import lightning_method, module_method, tensor_method
 from zerograd.source.effects.rows import Trait
-from zerograd.source.execute import acts, calls, containers, expressions, gradients, graphs, ranks, statements, updates
+from zerograd.source.execute import (
+    acts,
+    calls,
+    containers,
+    expressions,
+    gradients,
+    graphs,
+    ranks,
+    replacing,
+    statements,
+    unfilled,
+    updates,
+)
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Synced
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
@@ -49,6 +61,7 @@ def is_inner(objects: Iterable[Obj], name: str) -> bool:
 def read(ex: Execution, base: Value, name: str, node: ast.AST) -> Value:
     """base.name"""
     found: Value | None = None
+    unfilled.use(ex, base, node)
     for obj in sorted(base.objects):
         one = _read_from(ex, obj, base, name, node)
         if one is not None:
@@ -72,7 +85,9 @@ def _of_tensor(ex: Execution, base: Value, name: str, node: ast.AST) -> Value:
             return base._replace(id=identity, objects=frozenset(), graph=Graph.ANY)
         return Value(identity, graph=Graph.CUT, reduction=base.reduction, cut_from=base.made_of | base.cut_from)
     if trait is Trait.GRADIENT:
-        return Value(ex.fresh(node), graph=Graph.CUT)
+        gradient = Value(ex.fresh(node), graph=Graph.CUT)
+        unfilled.read_of_tensor(ex, base, node, gradient)
+        return gradient
     if trait is Trait.NUMBER:
         return Value(identity)
     if trait is Trait.VIEW:
@@ -174,6 +189,9 @@ def _with_trait(ex: Execution, obj: Obj, base: Value, name: str, trait: Trait, n
         return gradients.gradient_of(ex, gradient)._replace(slopes=slopes)
     if trait is Trait.ITSELF:
         return ranks.bare(base)
+    if trait is Trait.DATA:
+        ex.unwatched.add(identity)
+        return base._replace(id=identity)
     if trait is Trait.GROUPS:
         return _groups(ex, obj)
     if trait is Trait.SYNCED:
@@ -209,6 +227,7 @@ def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *,
     """base.name = value"""
     if _is_requires_grad(name):
         ex.tables.asked_for_gradient.add(base.id)
+        ex.tables.keep_gradient.add(base.id)
     for obj in sorted(base.objects):
         trait = _TRAITS.get(obj.kind, {}).get(name)
         is_weight = obj.kind is ObjectKind.MODULE and torch.ATTRIBUTES["parameter"].get(name) is Trait.GRADIENT
@@ -221,9 +240,10 @@ def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *,
             elif trait is Trait.REQUIRES_GRAD:
                 for region in gradients.own_regions(obj):
                     gradients.freeze(ex, region, value)
-            elif trait is Trait.ITSELF and not deleted:
+            elif trait is Trait.DATA and not deleted:
                 target = node.targets[0] if isinstance(node, ast.Assign) else None
-                updates.update(ex, base, [value], node, target)
+                unwatched = _with_trait(ex, obj, base, name, trait, node)
+                updates.update(ex, unwatched, [value], node, target)
             continue
         if obj.kind is ObjectKind.GRADIENT:
             if trait is Trait.ITSELF:  # p.grad.data = ...
@@ -234,8 +254,14 @@ def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *,
             continue
         if obj.cls is not None and _runs_setter(ex, obj, name, value, node):
             continue
+        aim = node.targets[0] if isinstance(node, ast.Assign) else None
         if obj.kind is ObjectKind.MODULE:
-            _adopt(ex, obj, value)
+            if obj.learns or (containers.is_part(obj) and torch.ATTRIBUTES["parameter"].get(name) is Trait.DATA):
+                updates.note_written(ex, obj, node)  # its weights are another tensor
+            replacing.adopted(ex, obj, (obj, name), value, node, aim)
+            adopt(ex, obj, value)
+        else:
+            replacing.bound(ex, (obj, name), value, node, aim)
         if obj.kind in (ObjectKind.NONE, ObjectKind.CONTAINER):
             continue
         if obj.given or obj.shown:
@@ -266,7 +292,7 @@ def _runs_setter(ex: Execution, obj: Obj, name: str, value: Value, node: ast.AST
     return True
 
 
-def _adopt(ex: Execution, module: Obj, value: Value) -> None:
+def adopt(ex: Execution, module: Obj, value: Value) -> None:
     """What is put into a module is part of it."""
     parts: set[Obj] = set()
     for held in containers.deep(ex, value):

@@ -14,7 +14,9 @@ from zerograd.source.execute import (
     gradients,
     graphs,
     iterators,
+    lost_updates,
     ranks,
+    replacing,
     statements,
     summaries,
 )
@@ -88,6 +90,8 @@ def function_value(ex: Execution, node: FunctionNode) -> Value:
     """A function that is defined here: it sees the names of the frame."""
     obj = ex.heap.of("function", node, ex.context, kind=ObjectKind.FUNCTION)
     obj.function, obj.frame = ex.frame.file.function_of[node], ex.frame
+    for name in obj.function.names if ex.loop_variables else ():
+        lost_updates.captured(ex, (ex.frame.id, name))
     return ex.thing(obj)
 
 
@@ -331,6 +335,9 @@ def inline(
     if running or consuming is not None or function in acting_functions(ex.project, function.file, plainly=True):
         return run()
     may_act = names_events(ex, function)
+    if ex.briefly:
+        return gradients.unknown_call(ex, None, handed, keywords, node, harmless=not may_act)
+    ex.quiet_calls = True
     return summaries.once(ex, function, obj.frame, handed, keywords, node, run, may_act=may_act)
 
 
@@ -698,6 +705,7 @@ def instantiate(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
             held |= gradients.regions_of(ex, value)
         made.held = held
         gradients.renew(ex, made)
+        replacing.renewed(ex, made, node)
     elif made.kind is ObjectKind.SCHEDULER:
         made.optimizers |= {
             one
@@ -779,6 +787,7 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
         ex.computed[ex.site(node)] = made
         return made
     obj.uses.add(python.CALL)
+    ex.tables.ran.setdefault(obj, set()).update(ex.loops)
     if _has_no_parameters(ex, obj):
         bare = _forward(ex, obj, positional, keywords, node)
         return bare if bare is not None else graphs.tensor(ex, values, identity)
@@ -881,7 +890,8 @@ def _stamped(ex: Execution, inner: Value, outer: Value, node: ast.AST, obj: Obj)
     if inner.graph is Graph.LIVE and not inner.objects:
         if not inner.reduction:  # forward() computes no loss
             outer = outer._replace(output_of=obj)
-        return outer._replace(reduction=inner.reduction, made_of=outer.made_of | inner.made_of)
+        parts = outer.made_of | inner.made_of
+        return outer._replace(reduction=inner.reduction, made_of=parts, sure=outer.sure | inner.sure)
     if inner.graph >= Graph.LIVE:
         return outer._replace(made_of=outer.made_of | inner.made_of)
     if is_none(inner) or inner.constant is not None:

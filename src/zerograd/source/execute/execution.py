@@ -121,6 +121,7 @@ class Frame:
         self.parent = parent
         self.context = context
         self.level = 0
+        self.updated = 0  # what that was for the machine when this statement began
         self.returns: list[tuple[State, Value]] = []
         self.conditions: list[Test] = []  # the tests that lead to each of the returns
         self.loops: list[LoopRecord] = []
@@ -130,6 +131,7 @@ class Frame:
         self.outer_names: set[str] = set()
         self.receiver: Value | None = None
         self.cls: Class | None = None
+        self.seeded = False  # it has told the random numbers where to begin
         self.unwritten = False  # on some path it says that somebody else is to write it
         self.forwards = False  # it does nothing but call something else: what happens there happens at its call
         self.called_at: ast.AST | None = None
@@ -183,6 +185,7 @@ class Execution:
         self.by_default: dict[int, Hashable] = {}  # what settings are, unless somebody tells something else
         self.products: dict[int, tuple[Linear, Linear]] = {}  # numbers that are one number times another
         self._parts_asked: dict[Asked, frozenset[int]] = {}
+        self.unwatched: set[int] = set()  # parameters past autograd: .data
         self.graphed: set[int] = set()  # what is computed with a graph, or may be
         self.tensor_ids: set[int] = set()  # what is computed from something with a graph
         self.born: dict[int, frozenset[Hashable]] = {}  # the loops in which something is computed anew
@@ -190,12 +193,18 @@ class Execution:
         self.refusals: Any = None  # what the file refuses elsewhere
         self.asked_what_is_refused = False
         self.exploring = True  # the first pass, which learns what there is: it goes through each loop once
+        self.briefly = False  # functions that lead to no event are not read
+        self.quiet_calls = False  # some were
         self.symbolic = False  # the root's own parameters are symbols, whatever their defaults
         self._version: Hashable = None
         self.records_of: dict[Hashable, list[Any]] = {}  # see [Note: replaying]
         self.summaries: dict[Hashable, list[Any]] = {}  # see [Note: summaries]
         self.telling: dict[Hashable, int] = {}  # calls that have no summary, and how often one was tried
         self.entered: set[Function] = set()
+        self.made_in_forward: dict[Obj, Regions] = {}  # modules that are made whenever one of these networks runs
+        self.near: set[Obj] = set()  # leaves that are made where torch makes them unless it is told a device
+        self.moved: dict[int, Obj] = {}  # tensors that are copies on another device, and of which leaf
+        self.named: dict[Obj, str] = {}  # what the program calls networks and tensors, for the sentences of findings
         self.handed_out: set[Function] = set()  # functions that a root has made, for others to call
         self.visited: set[ast.stmt] = set()
         self.passes = 0
@@ -213,6 +222,7 @@ class Execution:
         self.grad_mode = Mode.ON  # or OFF, or MAYBE
         self.accumulating: Obj | None = None
         self.accumulated: Regions = NO_OBJECTS  # the networks that it was told
+        self.elsewhere = False  # tensors are made on a device that was told for all of them
         self.failing = False  # in a block in which something is to go wrong
         self.quiet: list[Any] = []  # the blocks around that keep gradients to the rank: see [Note: ranks]
         self.dropped: ast.AST | None = None  # the expression whose result nobody takes
@@ -243,12 +253,23 @@ class Execution:
         self.taken: dict[tuple[Obj, Site, Context], Any] = {}
         self.closures: dict[Site, Any] = {}
         self.held_twice: dict[Site, Any] = {}  # optimizers that hold what they or others hold already
+        self.orphaned: dict[Site, tuple[Any, Obj, Obj | None]] = {}  # optimizers that step what nobody uses any more
+        self.brought: dict[Site, tuple[Any, Obj]] = {}  # optimizers that come with parameters of their own
+        self.left_out: dict[Obj, Any] = {}  # groups of parameters that were made and given to nobody
+        self.filled: dict[Site, Regions] = {}  # what each backward surely fills, and nobody has frozen
         self.computed: dict[Site, Value] = {}  # losses, and where
         self.returned: Value | None = None  # by the root, to a framework that goes backward with it
         self.ungraded: dict[int, tuple[Site, Obj]] = {}  # tensors without a gradient that an optimizer was given
         self.cleared: dict[Site, tuple[Regions, Regions]] = {}  # what each clear surely empties, and what it may
         self.exhausted: dict[Site, Any] = {}  # parameters that are read where nothing is left of them
         self.shared: dict[Site, Any] = {}  # gradients that are handed over again and again
+        self.missing: dict[Hashable, Any] = {}  # see [Note: readers]
+        self.no_leaves: dict[int, tuple[int, str]] = {}  # gradients of tensors that are computed: whose, and as written
+        self.lost_updates: dict[Site, Any] = {}  # by hand
+        self.loop_variables: set[Key] = set()
+        self.unread: dict[Key, set[Site]] = {}  # loop variables that were given another tensor, and where
+        self.updated = 0  # how often a parameter was changed in place
+        self.unread_blocks = 0  # the blocks around that are entered by something that nobody can read
         self.clears: dict[Site, Any] = {}  # what is known of each clear
         self.handed_over = False  # since the last step, a gradient was handed over
         self.asks_gradient = False  # the test that is being evaluated asks whether there is a gradient
@@ -277,7 +298,8 @@ class Execution:
             *(self.met, self.deposits, self.windows, self.fed, self.taken, self.closures, self.held_twice),
             *(self.ungraded, self.cleared, self.exhausted, self.shared, self.clears, self.wasted, self.clips),
             *(self.stepped_each, self.stepped_under, self.scalers, self.steps_of_scalers, self.updated_scalers),
-            *(self.unsettled, self.forgetful, self.copies, self.hooks),
+            *(self.unsettled, self.forgetful, self.copies, self.hooks, self.missing, self.lost_updates),
+            *(self.orphaned, self.brought, self.filled, self.left_out),
         )
 
     def _forget_kept(self) -> None:

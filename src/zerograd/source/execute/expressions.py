@@ -18,7 +18,9 @@ from zerograd.source.execute import (
     graphs,
     iterators,
     keeping,
+    lost_updates,
     statements,
+    unfilled,
 )
 from zerograd.source.execute.execution import Execution, Frame, Unreachable
 from zerograd.source.execute.paths import State
@@ -80,6 +82,8 @@ def read_name(ex: Execution, name: str) -> Value:
         while frame is not None:
             found = ex.store.get((frame.id, name))
             if found is not None:
+                if (frame.id, name) in ex.unread:
+                    lost_updates.read(ex, (frame.id, name))
                 return found
             frame = frame.parent
     return global_name(ex, ex.frame.file, name)
@@ -300,6 +304,7 @@ _MAY_BE_FALSE = {
 
 def asks_none(ex: Execution, value: Value) -> Test:
     """The question whether a value is None."""
+    unfilled.asked(ex, value)
     if value.none_test is not None:
         return value.none_test
     if value.objects and value.exact:
@@ -568,6 +573,8 @@ def _tensor_operation(
     identity: int,
     number: Linear | Remainder | None,
 ) -> Value:
+    for part in (one, other):
+        unfilled.use(ex, part, node)
     value = graphs.tensor(ex, [one, other], identity)
     from_outside = any(part.kind is ObjectKind.EXTERNAL for part in one.objects | other.objects)
     if from_outside and not one.reduction and not other.reduction:
@@ -699,6 +706,7 @@ def _comprehension(ex: Execution, node: Comprehension) -> Value:
 
 def _subscript(ex: Execution, node: ast.Subscript) -> Value:
     base = evaluate(ex, node.value)
+    unfilled.use(ex, base, node)
     if isinstance(node.slice, ast.Slice):
         some = any(one.kind is ObjectKind.PARAMETERS for one in base.objects)
         exact = base.exact and not some

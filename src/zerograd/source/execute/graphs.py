@@ -129,7 +129,9 @@ def _own_regions(one: Obj) -> frozenset[Obj]:
 
 def origins(values: Iterable[Value]) -> frozenset[Obj]:
     """The networks that values were computed by, whether their graph is still there or not."""
-    return frozenset().union(*(value.made_of | value.cut_from for value in values))
+    known = list(values)
+    weights = frozenset(region for value in known for one in value.objects for region in _own_regions(one))
+    return weights.union(*(value.made_of | value.cut_from for value in known))
 
 
 def slopes(values: Iterable[Value]) -> frozenset[Slope]:

@@ -7,7 +7,17 @@ from zerograd.core.facts import NOWHERE, Facts, doubt
 from zerograd.core.facts import join as joined
 from zerograd.source.effects.lookup import row_of
 from zerograd.source.effects.rows import Act
-from zerograd.source.execute import branches, calls, containers, counters, expressions, iterators, keeping, statements
+from zerograd.source.execute import (
+    branches,
+    calls,
+    containers,
+    counters,
+    expressions,
+    iterators,
+    keeping,
+    lost_updates,
+    statements,
+)
 from zerograd.source.execute.execution import Execution, LoopRecord, Unreachable
 from zerograd.source.execute.paths import Path, Slot, State, meet
 from zerograd.source.execute.walked import Why
@@ -322,6 +332,8 @@ def _iterate(
 def _next_of(ex: Execution, node: ast.For | ast.AsyncFor, iterated: Value, loop: Hashable) -> Value:
     """What this iteration is for. Of a batch in parts, each is another tensor."""
     value = containers.element(ex, iterated, node, loop)
+    if all(one.kind is ObjectKind.CONTAINER for one in iterated.objects):
+        containers.take_in_turn(ex, value, loop)
     if containers.is_batch_in_parts(iterated):
         rows = [field for obj in value.objects for _, field in ex.store.fields(obj)]
         for part in (value, *rows):
@@ -438,6 +450,7 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
             joined = joined._replace(id=phi)
         if isinstance(now.number, Linear) and now.number == Linear(now.id, 0) and later.number != now.number:
             joined = joined._replace(number=None)
+        lost_updates.carry(ex, later, joined)
         if joined != now:
             ex.store.put(key, joined)
             grown = True

@@ -20,6 +20,8 @@ from zerograd.source.execute import (
     graphs,
     keeping,
     loops,
+    lost_updates,
+    replacing,
     replaying,
     updates,
 )
@@ -41,6 +43,7 @@ def execute(ex: Execution, body: Sequence[ast.stmt]) -> None:
         if ex.path is None:
             break
         ex.spend()
+        ex.frame.updated = ex.updated
         ex.visited.add(statement)
         try:
             carry_out = _STATEMENTS.get(type(statement))
@@ -62,6 +65,9 @@ def execute(ex: Execution, body: Sequence[ast.stmt]) -> None:
 
 
 # --- names
+
+
+_NAMED = (ObjectKind.MODULE, ObjectKind.LEAF, ObjectKind.GIVEN)
 
 
 def _expression(ex: Execution, node: ast.Expr) -> None:
@@ -146,8 +152,13 @@ def bind(ex: Execution, target: ast.expr, value: Value, node: ast.AST) -> None:
     for obj in value.objects:
         if obj.kind is ObjectKind.OPTIMIZER and not obj.name and isinstance(target, (ast.Name, ast.Attribute)):
             obj.name = ast.unparse(target)  # for the sentences of findings alone
+        elif obj.kind in _NAMED and obj not in ex.named and isinstance(target, (ast.Name, ast.Attribute)):
+            ex.named[obj] = ast.unparse(target)
     if isinstance(target, ast.Name):
-        put(ex, scope_of(ex, target.id), value)
+        key = scope_of(ex, target.id)
+        replacing.bound(ex, key, value, node, target)
+        lost_updates.bound(ex, key, target, value, node)
+        put(ex, key, value)
     elif isinstance(target, (ast.Tuple, ast.List)):
         starred = [index for index, one in enumerate(target.elts) if isinstance(one, ast.Starred)]
         for index, one in enumerate(target.elts):

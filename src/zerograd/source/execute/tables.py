@@ -108,9 +108,16 @@ class Tables:
         self.shared: dict[Obj, set[Obj]] = {}  # to whom each region hands its gradient over: see [Note: sharing]
         self.handed_to: set[Obj] = set()  # optimizers that step those who are handed a gradient
         self.used_by_hand: set[Slot] = set()  # what is updated by hand, and stepped too: see [Note: hands]
+        self.frozen_once: set[Obj] = set()  # regions that are frozen somewhere, or may be
+        self.written: set[Obj] = set()  # regions whose weights the program writes itself, while it trains
+        self.ran: dict[Obj, set[Hashable]] = {}  # the loops in which each network is run
         self.leaves: dict[int, Obj] = {}  # values that were told to take a gradient
+        self.renamed: dict[Site, Any] = {}  # names of parameters that were given another tensor
+        self.read_again: set[Site] = set()  # and where somebody reads that
         self.hooks: dict[Obj, Value] = {}  # what is called with all that a network computes
         self.asked_for_gradient: set[int] = set()  # tensors that are told to take a gradient, or may be
+        self.keep_gradient: set[int] = set()  # tensors that keep one, leaf or not; or that somebody may have told to
+        self.carried_on: dict[int, set[int]] = {}  # what values that were told from gradients are in the next iteration
         self.refused: set[Hashable] = set()  # values for which the program refuses all but a few constants
         self.refused_with: dict[Hashable, set[Test]] = {}  # the same, where one of these is answered yes
         self.slots: dict[Slot, None] = {}

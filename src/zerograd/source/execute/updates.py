@@ -15,7 +15,8 @@ from collections.abc import Iterable
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, Fact
 from zerograd.core.machine import START, Content
-from zerograd.source.execute import gradients
+from zerograd.source.effects import torch
+from zerograd.source.execute import containers, gradients, lost_updates
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.paths import PATH, Slot
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
@@ -52,15 +53,28 @@ def update(ex: Execution, changed: Value, told: Iterable[Value], node: ast.AST, 
     """A tensor is changed in place, and this is what it is told."""
     if ex.path is None:
         return
+    ex.updated += any(one.kind in _TENSORS for one in changed.objects)
     slopes = frozenset[Slope]().union(*(value.slopes for value in told))
     for obj in sorted(changed.objects):
+        if obj.kind is ObjectKind.MODULE and containers.is_part(obj):
+            note_written(ex, obj, node)
         for region in gradients.own_regions(obj) if obj.kind in _TENSORS else NO_OBJECTS:
+            note_written(ex, region, node)
             unsure = len(changed.objects) > 1 or not changed.exact or gradients.is_partial(ex)
             unsure = unsure or (obj is region and changed.graph is not Graph.LIVE)  # it may be no leaf any more
+            if any(one is region for one, _ in slopes):
+                lost_updates.watched(ex, obj, changed, node, target)
             if any(one is region for one, _ in slopes & ex.here.slopes):
                 _consume(ex, region, node, wording(target), weak=unsure)
             else:
                 take_back(ex, region)
+
+
+def note_written(ex: Execution, region: Obj, node: ast.AST) -> None:
+    """The program writes weights itself: those of a layer that draws its own, or of any while it trains."""
+    draws = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and torch.draws(node.func.attr)
+    if not draws and (region.kind is ObjectKind.MODULE or ex.loops or ex.deposits or ex.forwards):
+        ex.tables.add(ex.tables.written, region)
 
 
 def wording(target: ast.expr | None) -> str:
@@ -148,14 +162,17 @@ def _is_the_only_one(ex: Execution, region: Obj, site: Site) -> bool:
     return all(ex.overlap.of(region, made_of) is Covers.NO for made_of in others)
 
 
-def clear(ex: Execution, regions: Regions, node: ast.AST, *, weak: bool) -> None:
-    """These regions are cleared: so is what is updated by hand."""
+def clear(ex: Execution, regions: Regions, node: ast.AST, *, weak: bool, zeros: bool | None) -> None:
+    """These regions are cleared: so is what is updated by hand. `zeros`: a gradient is left there, of zeros."""
     for slot in hands(ex):
         hand, region = slot
         assert hand is not None
         assert region is not None
+        if hand.shape is Shape.READING and zeros:
+            continue
         if hand.shape is Shape.SHARING:  # who steps those that it is handed to does not hold it: see [Note: sharing]
             regions = regions - ex.tables.handed_to
         whole = any(region is one or region in reach(one) for one in regions)
         if whole or ex.overlap.of(region, regions) is not Covers.NO:
-            gradients.emit(ex, slot, Kind.CLEAR, node, weak=weak or not whole, judged=False)
+            unsure = weak or not whole or (hand.shape is Shape.READING and zeros is None)
+            gradients.emit(ex, slot, Kind.CLEAR, node, weak=unsure, judged=False)

@@ -24,10 +24,10 @@ Answered = frozenset[tuple[object, bool]]  # tests, and how a path answered them
 class Why(Enum):
     """Why a place leaves a doubt, in the words of a finding."""
 
-    UNREAD = "{what} cannot be read and may {act}"
-    TEST = "whether to {act} depends on this test"
-    LOOP = "this loop may run zero times, and it may {act}"
-    RAISED = "an exception may come before or after the line that would {act}"
+    UNREAD = "zerograd cannot read {what}, which may {act}"
+    TEST = "this condition decides whether to {act}"
+    LOOP = "this loop may {act}, and may not run at all"
+    RAISED = "an exception may skip the line that would {act}"
     OTHERS = "{what} may be for other parameters"
     CALLER = "the caller of this function may {act}"
 

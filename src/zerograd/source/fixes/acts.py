@@ -1,26 +1,15 @@
-"""What the makers of fixes ask of a page: its steps, deposits and clears, and whose they are, as they are written."""
+"""What the makers of fixes ask of a page: its steps, deposits and clears, where the abstract run has seen them."""
 
 import ast
-import re
 from typing import NamedTuple
 
 from zerograd.core.events import Site
+from zerograd.source.effects.frameworks import MANAGING
+from zerograd.source.effects.lookup import optimizer_method
+from zerograd.source.effects.rows import Act
 from zerograd.source.fixes.page import Page
 from zerograd.source.fixes.statements import LOOPS, calls
 from zerograd.source.text.nodes import place
-from zerograd.source.text.paths import path_of
-from zerograd.source.text.patterns import pattern
-
-_NOT_OPTIMIZERS = pattern(r"sched|lr_|_lr$|^lr|env|prof|bar\b|timer|ema|meter|sampler")
-# With these around, zero_grad() is not torch's, or is not the loop's to call: it does nothing off a window's end
-# (Accelerate), opens a quorum (torchft), must keep addresses (CUDA graphs), or the engine does it itself.
-_WRAPPERS = pattern(
-    r"^\s*(?:import|from)\s+(?:accelerate|deepspeed|torchft|apex|horovod|bagua|colossalai|fairscale|ignite"
-    r"|(?:pytorch_)?lightning)\b"
-    r"|\b(?:[Aa]ccelerator|[Ff]abric|deepspeed|hvd|manual_backward|CUDAGraph|make_graphed_callables|fused_backward"
-    r"|amp\.(?:initialize|scale_loss)|DistributedOptimizer)\b",
-    re.MULTILINE,
-)
 
 
 class Step(NamedTuple):
@@ -32,20 +21,24 @@ class Step(NamedTuple):
     scaler: ast.expr | None
 
 
-def is_wrapped(text: str) -> bool:
-    """Whether an optimizer here may be one whose methods mean something else than torch's."""
-    return _WRAPPERS.search(text) is not None
+def is_managed(page: Page) -> bool:
+    """Whether zero_grad() may not be torch's here, or not the loop's to call: it does nothing off a window's end
+    (Accelerate), opens a quorum (torchft), must keep addresses (CUDA graphs), or the engine does it itself."""
+    imported = {alias.name for node in page.inside(page.tree, ast.Import) for alias in node.names}
+    imported |= {node.module or "" for node in page.inside(page.tree, ast.ImportFrom)}
+    return page.acts.is_managed or any(name.partition(".")[0] in MANAGING for name in imported)
 
 
 def step_of(page: Page, call: ast.Call) -> Step | None:
-    match call:
-        case ast.Call(func=ast.Attribute(value=scaler, attr="step"), args=[optimizer, *_]) if _is_scaler(scaler):
-            return Step(call, page.statement(call), optimizer, scaler)
-        case ast.Call(func=ast.Attribute(value=optimizer, attr="step")):
-            name = (path_of(optimizer) or "").rpartition(".")[2].lower()
-            if name and not _NOT_OPTIMIZERS.search(name):
-                return Step(call, page.statement(call), optimizer, None)
-    return None
+    func = call.func
+    if not page.is_at(call, page.acts.steps) or not isinstance(func, ast.Attribute):
+        return None
+    row = optimizer_method(func.attr)
+    if row is None or row.act is not Act.STEPS:
+        return None  # something that steps for somebody else
+    if page.is_at(call, page.acts.scaled):
+        return Step(call, page.statement(call), call.args[0], func.value) if call.args else None
+    return Step(call, page.statement(call), func.value, None)
 
 
 def step_at(page: Page, site: Site) -> Step | None:
@@ -61,12 +54,24 @@ def steps(page: Page, within: ast.AST) -> list[Step]:
 
 
 def deposits(page: Page, within: ast.AST) -> list[ast.Call]:
-    return calls(page.inside(within, ast.Call), "backward", "manual_backward")
+    return [call for call in page.inside(within, ast.Call) if page.is_at(call, page.acts.deposits)]
+
+
+def loss_of(page: Page, call: ast.Call) -> ast.expr | None:
+    """The loss of `loss.backward()`, `scaler.scale(loss).backward()`, `accelerator.backward(loss)`."""
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    if page.acts.is_managed and (call.args or call.keywords):
+        return call.args[0] if call.args else call.keywords[0].value
+    match call.func.value:
+        case ast.Call(func=ast.Attribute(attr="scale"), args=[loss, *_]):
+            return loss
+    return call.func.value
 
 
 def clears(page: Page, within: ast.AST, of: str = "") -> list[ast.Call]:
     """The calls of zero_grad(), of one object or of any, that are statements."""
-    found = calls(page.inside(within, ast.Call), "zero_grad")
+    found = [call for call in calls(page.inside(within, ast.Call), "zero_grad") if page.is_at(call, page.acts.clears)]
     return [call for call in found if page.is_statement(call) and (not of or receiver(page, call) == of)]
 
 
@@ -107,7 +112,3 @@ def is_known_at(page: Page, expression: ast.expr, at: ast.stmt, until: ast.AST) 
         node.id in names and isinstance(node.ctx, ast.Store) and low <= place(node)[0] < high
         for node in page.inside(page.function(until), ast.Name)
     )
-
-
-def _is_scaler(node: ast.expr) -> bool:
-    return "scaler" in (path_of(node) or "").rpartition(".")[2].lower()

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from zerograd.core.findings import Certainty, Edit, Finding, Fix, Severity
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
-from zerograd.source.fixes.acts import is_wrapped
+from zerograd.source.abstract import acts
+from zerograd.source.fixes.acts import is_managed
 from zerograd.source.fixes.makers import APART, MAKERS, OF_VALUES
 from zerograd.source.fixes.page import Page
 from zerograd.source.fixes.places import Places, overlap
+from zerograd.source.project.files import Project
 from zerograd.source.text.parsing import tree_of
 
 Check = Callable[[str], list[Finding]]  # all findings of a text that stands in this one's place
@@ -31,18 +33,22 @@ def offer(
     everything: Sequence[Finding] | None = None,
     *,
     notes: bool = True,
+    project: Project | None = None,
 ) -> list[Finding]:
     """The findings of a text, with the fixes there are. `everything`: what `check` finds in it, where that is known.
-    Without `notes` nothing is tried for those."""
+    Without `notes` nothing is tried for those. What the text imports is looked up in `project`."""
     asking = [one for one in findings if (notes or one.severity is not Severity.NOTE) and _may_be_fixed(one, path)]
-    if asking and is_wrapped(text):
-        asking = [one for one in asking if one.code in OF_VALUES]
     if not asking:
         return list(findings)
     try:
-        trial = Trial(text, path, check, everything)
-    except (SyntaxError, ValueError):  # Python 2, which is read by guessing
+        page = Page(text, path, acts(text, path, project=project))
+    except (SyntaxError, ValueError, SourceError):  # Python 2, which is read by guessing
         return list(findings)
+    if is_managed(page):
+        asking = [one for one in asking if one.code in OF_VALUES]
+    if not asking:
+        return list(findings)
+    trial = Trial(page, check, everything)
     trial.try_together([one for one in asking if one.code in APART])
     asked = set(map(id, asking))
     return [one._replace(fix=one.fix or trial.fix(one)) if id(one) in asked else one for one in findings]
@@ -58,12 +64,12 @@ def _may_be_fixed(finding: Finding, path: str) -> bool:
 class Trial:
     """The fixes of one text, tried."""
 
-    def __init__(self, text: str, path: str, check: Check, before: Sequence[Finding] | None = None) -> None:
-        self._page = Page(text, path)
+    def __init__(self, page: Page, check: Check, before: Sequence[Finding] | None = None) -> None:
+        self._page = page
         self._check = check
-        self._lines = Lines(self._page.places)
-        self._left = min(_MOST, _LONGEST // (len(text) + 1))
-        self._before = check(text) if before is None else before
+        self._lines = Lines(page.places)
+        self._left = min(_MOST, _LONGEST // (len(page.text) + 1))
+        self._before = check(page.text) if before is None else before
         self._tried: dict[Finding, Fix] = {}
         self._found: dict[str, list[Finding] | None] = {}  # by text: one fix may cure several findings
 

@@ -1,12 +1,12 @@
 """The statements and expressions of a text, and where they stand."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import TypeVar
 
 from zerograd.core.events import Site
+from zerograd.source.abstract import NO_ACTS, Acts
 from zerograd.source.fixes.places import Places
-from zerograd.source.names.scopes import FunctionNode
 from zerograd.source.text.nodes import held_by, holds, parents_of, place
 from zerograd.source.text.parsing import tree_of
 
@@ -14,15 +14,20 @@ N = TypeVar("N", bound=ast.AST)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _BLOCKS = ("body", "orelse", "finalbody")
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 _SCOPES = (*_FUNCTIONS, ast.Lambda, ast.ClassDef)
 
 
 class Statements:
-    """Raises SyntaxError for a text that is not Python 3: nothing is changed in what can only be guessed at."""
+    """Raises SyntaxError for a text that is not Python 3: nothing is changed in what can only be guessed at.
 
-    def __init__(self, text: str, path: str) -> None:
+    `acts`: what the program does to gradients, and where.
+    """
+
+    def __init__(self, text: str, path: str, acts: Acts = NO_ACTS) -> None:
         self.text = text
         self.path = path
+        self.acts = acts
         self.tree = tree_of(text, path)
         self.places = Places(text)
         self._parents = parents_of(self.tree)
@@ -44,6 +49,11 @@ class Statements:
         wanted = (site.line, site.column - 1), (site.end_line, site.end_column - 1)
         nodes = (node for node in self._parents if isinstance(node, kind))
         return next((node for node in nodes if place(node) == wanted), None)
+
+    def is_at(self, node: ast.AST, sites: Container[Site]) -> bool:
+        """Whether a node stands at one of these places."""
+        (line, column), (end_line, end_column) = place(node)
+        return Site(self.path, line, column + 1, end_line, end_column + 1) in sites
 
     def block(self, statement: ast.stmt) -> list[ast.stmt]:
         """The statements that one stands among, itself included."""

@@ -31,9 +31,9 @@ _CYCLE = {Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR}
 _FOR = (ast.For, ast.AsyncFor)
 _TASKS = pattern(r"meta|task|episode")
 _of_gradients = saying(r"grad")
-_INVERTED = "the guard is the wrong way round: it steps on every micro-batch but the last of a group ({size})"
-_OVER = "the guard is true only after {size} + 1 micro-batches: every group has one more than {size}"
-_LATE = "the guard is true after {size} + 1 micro-batches first: the first group has one more than all others ({size})"
+_INVERTED = "the test is inverted: it steps at every micro-batch except the last of {size}"
+_OVER = "the test makes groups of {size} + 1, one micro-batch too many"
+_LATE = "the test makes the first group one micro-batch longer than {size}"
 
 
 def detect(function: Reading) -> Iterator[Finding]:
@@ -88,7 +88,7 @@ def _judge_window(window: Window, losses: Losses, unfolded: Unfolded | None = No
         yield found._replace(message=_INVERTED.format(size=guard.size))
         return
     if window.stepped_outside:
-        why = f"it waits for every {guard.size}-th one under the guard on line {site.line}"
+        why = f"the test on line {site.line} waits for {guard.size}"
         for act in window.stepped_outside:
             yield note(REGISTRY["ZG106"], act.site, certain=guard.accumulates, step=act.what, why=why)
         return
@@ -96,7 +96,7 @@ def _judge_window(window: Window, losses: Losses, unfolded: Unfolded | None = No
     phase = guard.begun if guard.phase is None else guard.phase
     if phase is not None and phase != -1 and not guard.conjoined and not exact:
         first = str(phase + 1) if phase >= 0 else f"{guard.size} - {-phase - 1}"
-        yield note(REGISTRY["ZG103"], site, certain=True, test="the guard", first=first, size=guard.size)
+        yield note(REGISTRY["ZG103"], site, certain=True, test="the test", first=first, size=guard.size)
     if guard.over and not exact and not window.rescales:
         found = note(REGISTRY["ZG103"], site, certain=True, test="", first="", size=guard.size)
         yield found._replace(message=_OVER.format(size=guard.size))
@@ -108,7 +108,7 @@ def _judge_window(window: Window, losses: Losses, unfolded: Unfolded | None = No
     endless = window.loop.endless or isinstance(window.loop.node, ast.While)
     if not guard.tail and not endless and not window.stepped_after:
         # A counter that came from elsewhere may go on in the next epoch: its group does.
-        unless = "the counter comes from elsewhere, the group may go on in the next epoch"
+        unless = "the counter comes from outside, so the group may continue in the next epoch"
         yield note(REGISTRY["ZG102"], site, certain=guard.phase is not None, unless=unless, size=guard.size)
     if not window.rescales:
         for act in window.deposits:
@@ -123,7 +123,7 @@ def _unnormalised(act: Act, losses: Losses, size: str, *, certain: bool) -> Iter
     loss = loss_of(act.node)
     plain = not losses.may_be_normalised(loss) and not _is_engine(act.node)
     if plain or not losses.may_be_normalised(loss, handed=False):
-        unless = "a sum may be meant" if plain else "the loss may have been divided before it came here"
+        unless = "the sum may be intended" if plain else "the caller may have divided the loss already"
         certain = certain and plain
         yield note(REGISTRY["ZG101"], act.site, certain=certain, unless=unless, deposit=act.what, size=size)
 

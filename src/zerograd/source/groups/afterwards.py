@@ -53,7 +53,7 @@ def detect(function: Reading) -> Iterator[Finding]:
             continue
         for late, size in _divided_later(loss, [*nodes.of(ast.BinOp), *nodes.of(ast.Call)]):
             if size in micro.scope.parameters and ACCUMULATION.search(size.lower()):
-                related = (Related(function.site(late), "this divides what is told of it, and comes too late"),)
+                related = (Related(function.site(late), "divides only the value that is logged"),)
                 yield note(
                     REGISTRY["ZG101"], deposit.site, certain=True, related=related, deposit=deposit.what, size=size
                 )

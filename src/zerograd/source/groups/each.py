@@ -69,10 +69,10 @@ def _in_body(
                 continue
             why = f"the loss is divided by {by}"
         elif configured and own and arm is body:
-            why = f"the Accelerator is told to accumulate over {configured} and divides the loss by it"
+            why = f"the Accelerator accumulates over {configured}"
         else:
             continue
-        related = (Related(act.site, "the loss is deposited here"),)
+        related = (Related(act.site, "adds the gradient of one micro-batch"),)
         yield note(REGISTRY["ZG106"], step.site, certain=True, step=step.what, why=why, related=related)
 
 

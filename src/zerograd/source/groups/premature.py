@@ -45,7 +45,7 @@ def detect(function: Reading) -> Iterator[Finding]:
             and _counts_behind(function, counter, asked)
             and _begins_at_0(function, counter)
         ):
-            yield note(REGISTRY["ZG103"], function.site(asked), certain=True, test="the guard", first="1", size=size)
+            yield note(REGISTRY["ZG103"], function.site(asked), certain=True, test="the test", first="1", size=size)
 
 
 def _kept(test: ast.expr, function: Reading) -> ast.expr:

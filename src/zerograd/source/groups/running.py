@@ -21,9 +21,7 @@ from zerograd.source.lowering.guarded import Window
 from zerograd.source.text.nodes import below, place
 from zerograd.source.text.paths import path_of
 
-_COUNTING = (
-    "{deposit} is of a loss divided by {by}, which is still counting: micro-batches of a group weigh 1, 1/2, 1/3"
-)
+_COUNTING = "{deposit} divides by {by}, which is still growing: weights are 1, 1/2, 1/3, ..."
 
 
 def divided_by_counter(window: Window, losses: Losses) -> Iterator[Finding]:

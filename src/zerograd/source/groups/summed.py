@@ -41,7 +41,7 @@ def detect(function: Reading) -> Iterator[Finding]:
             deposits = [act for act in acts if act.kind is Kind.DEPOSIT]
             summed = steps and any(_is_sum(function, act, loop, choice) for act in deposits)
             if summed and choice.site is not None and not _is_any_length(function, loop):
-                yield note(REGISTRY["ZG103"], choice.site, certain=True, test="the guard", first="1", size=guard.size)
+                yield note(REGISTRY["ZG103"], choice.site, certain=True, test="the test", first="1", size=guard.size)
 
 
 def _is_any_length(function: Reading, loop: Loop) -> bool:

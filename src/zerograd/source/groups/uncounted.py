@@ -16,7 +16,7 @@ from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import note
-from zerograd.source.text.nodes import below, holds, place, written
+from zerograd.source.text.nodes import below, holds, place
 from zerograd.source.text.paths import path_of
 from zerograd.source.values.reading import Reading
 
@@ -36,8 +36,8 @@ def detect(function: Reading) -> Iterator[Finding]:
             continue
         # With another way to step beside it, it is a setting; and of groups of 1 there is nothing to say.
         if not branch.orelse and _stays(function, counter) and not _is_one(function, branch.test):
-            why = f"it waits for {written(branch.test)}, and nobody counts {counter} up: that is always true"
-            related = (Related(function.site(branch), "it is asked here"),)
+            why = f"{counter} is never increased"
+            related = (Related(function.site(branch), f"is always true: nothing increases {counter}"),)
             yield note(REGISTRY["ZG106"], step.site, certain=True, step=step.what, why=why, related=related)
 
 

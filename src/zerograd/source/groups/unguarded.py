@@ -52,6 +52,6 @@ def _slipped(loop: Loop, choice: Choice) -> Iterator[Finding]:
         return  # another one for every step: the guard's is for something else
     first = steps[0]
     if clips[0].site < first.site and all(act.site < first.site for act in acts if act.kind is Kind.DEPOSIT):
-        why = f"gradients are clipped once in {guard.size}"
-        related = (Related(clips[0].site, "this waits for the guard"),)
+        why = f"clipping waits for {guard.size}"
+        related = (Related(clips[0].site, "runs only once per group"),)
         yield note(REGISTRY["ZG106"], first.site, certain=True, step=first.what, why=why, related=related)

@@ -74,10 +74,10 @@ def detect(file: File) -> Iterator[Finding]:
 
 
 def _tell(step: Act, name: str, told: Told, path: str) -> Finding:
-    why = f"{name} is {told.value}, and nobody reads it"
+    why = f"{name} is {told.value}"
     if told.claims:
-        why = f"the rate, the schedule or the batch that is told is multiplied by {name}"
-    there = Related(Site(path, told.line), "it is set here")
+        why = f"the settings are multiplied by {name}"
+    there = Related(Site(path, told.line), "is set and never read by the loop")
     return note(REGISTRY["ZG106"], step.site, certain=True, step=step.what, why=why, related=(there,))
 
 

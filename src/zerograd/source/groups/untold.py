@@ -50,8 +50,8 @@ def _unaware(function: Reading, block: ast.With, step: Act) -> Iterator[Finding]
         return
     if function.loop_around(block) is None or not _never_told(file) or not _offers(file):
         return
-    why = f"there is a setting {_SETTING}: the Accelerator is not told of it, and accumulate() waits for nothing"
-    related = (Related(step.site, "this steps with every micro-batch"),)
+    why = f"{_SETTING} is set: the Accelerator does not get it"
+    related = (Related(step.site, "runs after every micro-batch"),)
     yield note(REGISTRY["ZG106"], function.site(block), certain=True, step=step.what, why=why, related=related)
 
 

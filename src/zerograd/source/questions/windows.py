@@ -61,11 +61,11 @@ def _meant(ex: Execution, optimizer: Obj, taken: Taken, feeding: dict[Site, Depo
         return "", False
     clipped = _clips_at(ex, optimizer, taken)
     if clipped is not None:
-        return f"the clip waits for {_name_of(ex, clipped)}", True
+        return f"clipping waits for {_name_of(ex, clipped)}", True
     for deposit in feeding.values():
         told = acts.told_size(ex, deposit.by) if deposit.by is not None else None
         if deposit.by is not None and told is not None and told.constant != ONE:
-            return f"the accelerator is told to accumulate over {_name_of(ex, linear(told))}", not deposit.by.given
+            return f"the accelerator accumulates over {_name_of(ex, linear(told))}", not deposit.by.given
     divisors = [
         {one for one in deposit.value.divisors if isinstance(one, (int, Linear))} for deposit in feeding.values()
     ]

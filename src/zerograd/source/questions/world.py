@@ -13,23 +13,39 @@ from zerograd.core.world import (
     Exhausted,
     HeldTwice,
     Kept,
+    LostUpdate,
+    Missing,
+    Orphaned,
     Params,
     Region,
     Shared,
     Thing,
     UnclearedClosure,
+    Unowned,
     Unsettled,
     Untaught,
     UnusedClip,
     Wasted,
     Window,
 )
-from zerograd.source.execute import containers
+from zerograd.source.execute import containers, lost_updates
 from zerograd.source.execute.containers import ELEMENT
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.regions import is_unknown
-from zerograd.source.questions import clears, clips, closures, retained, scales, shared, untaught, wasted, windows
+from zerograd.source.questions import (
+    clears,
+    clips,
+    closures,
+    orphaned,
+    retained,
+    scales,
+    shared,
+    unowned,
+    untaught,
+    wasted,
+    windows,
+)
 
 F = TypeVar("F")
 
@@ -38,8 +54,12 @@ _ANSWERS: dict[type, Callable[[Execution], Iterable[Any]]] = {
     Exhausted: lambda ex: ex.exhausted.values(),
     HeldTwice: lambda ex: ex.held_twice.values(),
     Kept: retained.retained,
+    LostUpdate: lambda ex: chain(ex.lost_updates.values(), lost_updates.renamed(ex)),
+    Missing: lambda ex: ex.missing.values(),
+    Orphaned: orphaned.orphaned,
     Shared: shared.growing,
     UnclearedClosure: closures.uncleared,
+    Unowned: unowned.unowned,
     Unsettled: scales.unsettled,
     Untaught: untaught.untaught,
     UnusedClip: clips.unused,
