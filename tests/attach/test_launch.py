@@ -96,7 +96,7 @@ def test_what_was_not_audited_fails_where_all_is_required(tmp_path: Path) -> Non
     assert run(tmp_path, "--require-all", "good.py").returncode == 0
     done = run(tmp_path, "--strict", "closure.py")
     headline = (
-        "zerograd: 1 of 4 steps audited, 4 backwards, 1 slot; nothing found in it; 3 not audited: fed by a closure"
+        "zerograd: nothing found in it; 1 of 4 steps audited, 4 backwards, 1 slot; 3 not audited: fed by a closure"
     )
     assert (done.returncode, done.stderr.splitlines()) == (0, [headline])
     done = run(tmp_path, "--require-all", "closure.py")
@@ -155,5 +155,5 @@ def test_two_ranks_under_torchrun(tmp_path: Path) -> None:
     assert done.returncode == 0
     for rank in "01":
         (said,) = (tmp_path / "said").glob(f"*/attempt_0/{rank}/stderr.log")
-        assert f"zerograd [rank {rank}]: 4 steps" in said.read_text()
-        assert f"zerograd [rank {rank}]: train.py:" in said.read_text()
+        assert f"zerograd [rank {rank}]: 1 error; 4 steps" in said.read_text()
+        assert f"zerograd [rank {rank}]: ZG001 at train.py:" in said.read_text()
