@@ -42,6 +42,7 @@ CODES = frozenset(
         "ZG102",
         "ZG103",
         "ZG105",
+        "ZG106",
         "ZG107",
         "ZG201",
         "ZG202",

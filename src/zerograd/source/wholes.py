@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from zerograd.core.findings import Finding
-from zerograd.source.groups import unread
 from zerograd.source.memory import evaluations, lightning, retained, rollouts
 from zerograd.source.values.reading import File
 
@@ -13,4 +12,3 @@ def detect(file: File) -> Iterator[Finding]:
     yield from lightning.detect(file)
     yield from retained.needless_derivatives(file)
     yield from rollouts.detect(file)
-    yield from unread.detect(file)

@@ -174,6 +174,7 @@ class Trait(Enum):
     GROUPS = auto()  # an optimizer's parameter groups
     ITSELF = auto()  # the same thing, unwrapped
     SYNCED = auto()  # whether a window of accumulation ends here
+    TOLD = auto()  # what it was told under this name when it was made
     NUMBER = auto()  # the same one, while nothing changes it
     VIEW = auto()  # another view of the tensor: its graph is the tensor's
     SETTING = auto()

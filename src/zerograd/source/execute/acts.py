@@ -54,12 +54,14 @@ from zerograd.source.heap.values import (
     Coat,
     Graph,
     Literal,
+    Multiplied,
     Times,
     Value,
     is_none,
     join,
     linear,
     name_of,
+    plain,
 )
 
 
@@ -957,7 +959,8 @@ def _divided_again(ex: Execution, call: Call, loss: Value) -> str:
     if told is None or told.constant == ONE:
         return ""
     name: Hashable = Literal(told.id) if told.constant is not None else name_of(told)
-    return ex.tables.named.get(linear(told), "N") if name in loss.divisors else ""
+    by_hand = name in loss.divisors and Multiplied(name_of(told)) not in map(plain, loss.divisors)
+    return ex.tables.named.get(linear(told), "N") if by_hand else ""
 
 
 def told_size(ex: Execution, accelerator: Obj) -> Value | None:

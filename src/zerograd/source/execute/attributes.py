@@ -198,6 +198,9 @@ def _with_trait(ex: Execution, obj: Obj, base: Value, name: str, trait: Trait, n
         return Value(identity, test=Synced(obj))
     if trait is Trait.VIEW:
         return graphs.tensor(ex, [base], identity)
+    if trait is Trait.TOLD:
+        told = ex.made_with.get(obj, {}).get(name)
+        return told if told is not None else Value(identity)
     if trait is Trait.SETTING:
         return ex.given(obj, name, name=name, of=obj)
     return Value(identity)

@@ -236,7 +236,6 @@ class Execution:
         # What forward() returns, for each module and mode, with what its containers hold.
         self.results: dict[Hashable, tuple[Value | None, dict[Key, Value]]] = {}
         self.configured: dict[Obj, tuple[Value, dict[Key, Value]]] = {}
-        self.made_with: dict[Obj, dict[str, Value]] = {}  # the keywords of the calls that made something
         self.renewed: list[int] | None = None
         version = self.tables.version()
         if version != self._version:  # what is known of things has changed: nothing is as it was
@@ -251,6 +250,7 @@ class Execution:
         self.windows: dict[tuple[Obj, Site], frozenset[tuple[Place, str]]] = {}  # where every path of a step stands
         self.fed: dict[tuple[Site, Obj], Any] = {}  # see [Note: groups]
         self.taken: dict[tuple[Obj, Site, Context], Any] = {}
+        self.handed: dict[Obj, set[Any]] = {}  # whose unread gradients were handed to whom nobody can read
         self.closures: dict[Site, Any] = {}
         self.held_twice: dict[Site, Any] = {}  # optimizers that hold what they or others hold already
         self.orphaned: dict[Site, tuple[Any, Obj, Obj | None]] = {}  # optimizers that step what nobody uses any more
@@ -295,7 +295,7 @@ class Execution:
         self.hook: list[Regions] | None = None  # while a hook is tried: what it clips in place
         self.tables.grown = False
         self._notes: tuple[Sized, ...] = (
-            *(self.met, self.deposits, self.windows, self.fed, self.taken, self.closures, self.held_twice),
+            *(self.met, self.deposits, self.windows, self.fed, self.taken, self.handed, self.closures, self.held_twice),
             *(self.ungraded, self.cleared, self.exhausted, self.shared, self.clears, self.wasted, self.clips),
             *(self.stepped_each, self.stepped_under, self.scalers, self.steps_of_scalers, self.updated_scalers),
             *(self.unsettled, self.forgetful, self.copies, self.hooks, self.missing, self.lost_updates),
@@ -304,6 +304,7 @@ class Execution:
 
     def _forget_kept(self) -> None:
         """What iterations leave behind is found anew, as all statements are executed anew."""
+        self.made_with: dict[Obj, dict[str, Value]] = {}  # the keywords of the calls that made something
         self.added: dict[Site, Any] = {}  # see [Note: kept graphs]
         self.kept: dict[Site, Any] = {}
         self.wanted: frozenset[Site] = frozenset()  # kept graphs that a backward goes through
@@ -342,9 +343,12 @@ class Execution:
     def branch(self, node: ast.AST, arm: Hashable) -> Branch:
         return (node, self.context, arm)
 
-    def site(self, node: ast.AST) -> Site:
-        """Where a node stands; what a function does that only calls something else, it does where it is called."""
-        frame, node = self._seen_at(node)
+    def site(self, node: ast.AST, depth: int | None = None) -> Site:
+        """Where a node stands; what a function does that only calls something else, it does where it is called.
+
+        `depth`: of the frame that it stands in, if that is not the last one.
+        """
+        frame, node = self._seen_at(node, depth)
         assert isinstance(node, (ast.expr, ast.stmt, ast.ExceptHandler))
         end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
         return Site(frame.file.path, node.lineno, node.col_offset + 1, end_line, end_column + 1)
@@ -353,8 +357,8 @@ class Execution:
         """The function in which the site of a node stands."""
         return self._seen_at(node)[0].function
 
-    def _seen_at(self, node: ast.AST) -> tuple[Frame, ast.AST]:
-        depth = len(self.frames) - 1
+    def _seen_at(self, node: ast.AST, depth: int | None = None) -> tuple[Frame, ast.AST]:
+        depth = len(self.frames) - 1 if depth is None else depth
         while depth > 0 and self.frames[depth].forwards:
             called_at = self.frames[depth].called_at
             if not isinstance(called_at, ast.Call):

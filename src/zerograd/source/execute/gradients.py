@@ -943,6 +943,8 @@ def doubt_slots(ex: Execution, chosen: Iterable[Slot], kinds: Doubts) -> None:
     for slot in chosen:
         if Kind.CONSUME in kinds and slot[1] is not None:
             clipping.may_be_used(ex, {slot[1]})
+        if Kind.CLEAR in kinds:
+            windows.note_handed(ex, slot)
         for record in ex.records:
             ex.tables.emits(record, slot, kinds, surely=False)
         ex.excuses.note(ex, slot, kinds, ex.calling, Why.UNREAD)
@@ -1284,8 +1286,16 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
     mode, accumulating, accumulated = ex.grad_mode, ex.accumulating, ex.accumulated
     leave_quiet = ranks.enter(ex, value, node)
     ex.unread_blocks += others or not value.objects
+    keeping_optimizers: set[Obj] = set()  # whoever was made of them may clear and step where its block begins and ends
+    for obj in value.objects:
+        if obj.kind is ObjectKind.GIVEN:
+            obj.uses.add(python.ENTER)
+            keeping_optimizers |= obj.optimizers
+    doubt_optimizers(ex, keeping_optimizers)
 
     def leave() -> None:
+        if ex.path is not None:
+            doubt_optimizers(ex, keeping_optimizers)
         ex.unread_blocks -= others or not value.objects
         ex.grad_mode, ex.accumulating, ex.accumulated = mode, accumulating, accumulated
         leave_quiet()

@@ -382,6 +382,7 @@ def _enter(ex: Execution, loop: Hashable, changed: dict[Key, None], iterated: Va
     own = counters.count_of(ex, Counter(loop, None))
     own.increment = 1
     if iterated is not None:
+        ex.tables.iterating.add(loop)
         own.length = containers.length_of(ex, iterated)
         own.start = containers.start_of(ex, iterated)
         if any(one.shape is Shape.ENUMERATE and one.born != tuple(ex.loops) for one in iterated.objects):
@@ -401,7 +402,6 @@ def enter_calls(ex: Execution, whole: Hashable) -> list[Counter]:
     changed = ex.tables.changed.setdefault(whole, {})
     counting = _enter(ex, whole, changed, None)
     if counting:
-        ex.tables.add(ex.tables.calls, whole)
         ex.path = ex.here.copy()
         counters.start(ex, counting, whole)
     return counting
