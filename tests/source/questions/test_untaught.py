@@ -1,6 +1,10 @@
-"""A term of a loss that was cut from its graph is found, and one that is meant is not."""
+"""What looks as if it learned, and does not."""
+
+import pytest
 
 from source.execute.reading import certain
+
+# A term of a loss that was cut from its graph is found, and one that is meant is not.
 
 
 def test_a_term_without_its_graph_teaches_nothing() -> None:
@@ -82,3 +86,95 @@ for x, y in loader:
 """
     assert certain(body.format(cut=".detach()")) == ["ZG003"]
     assert certain(body.format(cut="")) == []
+
+
+# A loss function that copies what it is given into a leaf teaches nobody, unless somebody knows the leaf.
+
+
+BODY = """
+class ColourLoss:
+    def measure(self, made, wanted):
+        gaps = []
+        for one, other in zip(made, wanted):
+            gaps.append(abs(one.detach().numpy() - other.numpy()).mean())
+        leaf = torch.tensor(gaps, requires_grad=True)
+        {keep}
+        return {told}
+"""
+
+
+def test_a_loss_of_copies_alone() -> None:
+    assert certain(BODY.format(keep="pass", told="leaf.mean()")) == ["ZG003"]
+    called = "\n\ndef train(colours, made):\n    for x, y in loader:\n        show(ColourLoss().measure(made, y))\n"
+    assert certain(BODY.format(keep="pass", told="leaf.mean()") + called) == ["ZG003"]
+
+
+@pytest.mark.parametrize("told", ["leaf", "(leaf, leaf.mean())", "leaf.mean() + made.mean()", "leaf.mean().item()"])
+def test_a_leaf_or_more_than_copies_is_handed_back(told: str) -> None:
+    assert certain(BODY.format(keep="pass", told=told)) == []
+
+
+@pytest.mark.parametrize("keep", ["self.leaf = leaf", "show(leaf)", "slope = torch.autograd.grad(leaf.mean(), leaf)"])
+def test_somebody_else_knows_the_leaf(keep: str) -> None:
+    assert certain(BODY.format(keep=keep, told="leaf.mean()")) == []
+
+
+# Lightning learns from what training_step() returns.
+
+
+BODY = """
+
+
+class Model(L.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 1)
+        {init}
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
+
+    def training_step(self, batch, number):
+        x, y = batch
+        loss = F.mse_loss(self.layer(x), y)
+        self.log("loss", loss)
+        {end}
+"""
+
+
+def test_a_step_that_returns_no_loss() -> None:
+    assert certain(BODY.format(init="pass", end="pass")) == ["ZG003"]
+
+
+def test_the_loss_may_be_returned_kept_or_handed_on() -> None:
+    assert certain(BODY.format(init="pass", end="return loss")) == []
+    assert certain(BODY.format(init="pass", end='return {"loss": loss}')) == []
+    assert certain(BODY.format(init="pass", end="self.last = loss")) == []
+    assert certain(BODY.format(init="pass", end="learn(loss)")) == []
+    assert certain(BODY.format(init="self.automatic_optimization = False", end="self.manual_backward(loss)")) == []
+    assert certain(BODY.format(init="self.automatic_optimization = False", end="pass")) == []
+
+
+# A tensor that takes no gradient is not moved by the optimizer that it was given to.
+
+
+BODY = """
+weight = torch.ones(1)
+{before}
+steps = torch.optim.SGD([{{"params": model.parameters()}}, {{"params": [weight]}}], lr=0.1)
+{behind}
+for x, y in loader:
+    steps.zero_grad()
+    F.mse_loss(model(x) * weight, y).backward()
+    steps.step()
+"""
+
+
+def test_a_tensor_without_a_gradient() -> None:
+    assert certain(BODY.format(before="", behind="")) == ["ZG003"]
+
+
+def test_it_may_be_told_to_take_one() -> None:
+    assert certain(BODY.format(before="weight.requires_grad_()", behind="")) == []
+    assert certain(BODY.format(before="", behind="weight.requires_grad = True")) == []
+    assert certain(BODY.format(before="from tools import prepare\nprepare([weight])", behind="")) == []
