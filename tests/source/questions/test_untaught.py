@@ -33,7 +33,7 @@ for x, y in loader:
     assert certain(body) == []
 
 
-COPIED = """
+COPIED_OF_TERM = """
 for x, y in loader:
     out = model(x)
     optimizer.zero_grad()
@@ -46,11 +46,11 @@ for x, y in loader:
 
 
 def test_a_loss_that_is_a_copy_teaches_nothing() -> None:
-    assert certain(COPIED.format(used="pass")) == ["ZG003"]
+    assert certain(COPIED_OF_TERM.format(used="pass")) == ["ZG003"]
 
 
 def test_a_copy_whose_gradient_is_handed_on_teaches() -> None:
-    assert certain(COPIED.format(used="out.mean().backward(bonus.grad)")) == []
+    assert certain(COPIED_OF_TERM.format(used="out.mean().backward(bonus.grad)")) == []
 
 
 def test_a_penalty_of_gradients_needs_their_graph() -> None:
@@ -91,7 +91,7 @@ for x, y in loader:
 # A loss function that copies what it is given into a leaf teaches nobody, unless somebody knows the leaf.
 
 
-BODY = """
+BODY_OF_COPY = """
 class ColourLoss:
     def measure(self, made, wanted):
         gaps = []
@@ -104,25 +104,26 @@ class ColourLoss:
 
 
 def test_a_loss_of_copies_alone() -> None:
-    assert certain(BODY.format(keep="pass", told="leaf.mean()")) == ["ZG003"]
+    assert certain(BODY_OF_COPY.format(keep="pass", told="leaf.mean()")) == ["ZG003"]
     called = "\n\ndef train(colours, made):\n    for x, y in loader:\n        show(ColourLoss().measure(made, y))\n"
-    assert certain(BODY.format(keep="pass", told="leaf.mean()") + called) == ["ZG003"]
+    assert certain(BODY_OF_COPY.format(keep="pass", told="leaf.mean()") + called) == ["ZG003"]
 
 
 @pytest.mark.parametrize("told", ["leaf", "(leaf, leaf.mean())", "leaf.mean() + made.mean()", "leaf.mean().item()"])
 def test_a_leaf_or_more_than_copies_is_handed_back(told: str) -> None:
-    assert certain(BODY.format(keep="pass", told=told)) == []
+    assert certain(BODY_OF_COPY.format(keep="pass", told=told)) == []
 
 
 @pytest.mark.parametrize("keep", ["self.leaf = leaf", "show(leaf)", "slope = torch.autograd.grad(leaf.mean(), leaf)"])
 def test_somebody_else_knows_the_leaf(keep: str) -> None:
-    assert certain(BODY.format(keep=keep, told="leaf.mean()")) == []
+    assert certain(BODY_OF_COPY.format(keep=keep, told="leaf.mean()")) == []
 
 
 # Lightning learns from what training_step() returns.
 
 
-BODY = """
+BODY_OF_STEP = """
+import lightning as L
 
 
 class Model(L.LightningModule):
@@ -143,22 +144,24 @@ class Model(L.LightningModule):
 
 
 def test_a_step_that_returns_no_loss() -> None:
-    assert certain(BODY.format(init="pass", end="pass")) == ["ZG003"]
+    assert certain(BODY_OF_STEP.format(init="pass", end="pass")) == ["ZG003"]
 
 
 def test_the_loss_may_be_returned_kept_or_handed_on() -> None:
-    assert certain(BODY.format(init="pass", end="return loss")) == []
-    assert certain(BODY.format(init="pass", end='return {"loss": loss}')) == []
-    assert certain(BODY.format(init="pass", end="self.last = loss")) == []
-    assert certain(BODY.format(init="pass", end="learn(loss)")) == []
-    assert certain(BODY.format(init="self.automatic_optimization = False", end="self.manual_backward(loss)")) == []
-    assert certain(BODY.format(init="self.automatic_optimization = False", end="pass")) == []
+    assert certain(BODY_OF_STEP.format(init="pass", end="return loss")) == []
+    assert certain(BODY_OF_STEP.format(init="pass", end='return {"loss": loss}')) == []
+    assert certain(BODY_OF_STEP.format(init="pass", end="self.last = loss")) == []
+    assert certain(BODY_OF_STEP.format(init="pass", end="learn(loss)")) == []
+    assert (
+        certain(BODY_OF_STEP.format(init="self.automatic_optimization = False", end="self.manual_backward(loss)")) == []
+    )
+    assert certain(BODY_OF_STEP.format(init="self.automatic_optimization = False", end="pass")) == []
 
 
 # A tensor that takes no gradient is not moved by the optimizer that it was given to.
 
 
-BODY = """
+BODY_OF_GIVEN = """
 weight = torch.ones(1)
 {before}
 steps = torch.optim.SGD([{{"params": model.parameters()}}, {{"params": [weight]}}], lr=0.1)
@@ -171,10 +174,10 @@ for x, y in loader:
 
 
 def test_a_tensor_without_a_gradient() -> None:
-    assert certain(BODY.format(before="", behind="")) == ["ZG003"]
+    assert certain(BODY_OF_GIVEN.format(before="", behind="")) == ["ZG003"]
 
 
 def test_it_may_be_told_to_take_one() -> None:
-    assert certain(BODY.format(before="weight.requires_grad_()", behind="")) == []
-    assert certain(BODY.format(before="", behind="weight.requires_grad = True")) == []
-    assert certain(BODY.format(before="from tools import prepare\nprepare([weight])", behind="")) == []
+    assert certain(BODY_OF_GIVEN.format(before="weight.requires_grad_()", behind="")) == []
+    assert certain(BODY_OF_GIVEN.format(before="", behind="weight.requires_grad = True")) == []
+    assert certain(BODY_OF_GIVEN.format(before="from tools import prepare\nprepare([weight])", behind="")) == []
