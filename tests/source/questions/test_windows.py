@@ -579,3 +579,21 @@ def train(loader, n):
             print(i)
 """
     assert [window.certain for window in windows(text) if window.meant] == certain
+
+
+def test_of_a_window_whose_length_is_1_as_it_stands_nobody_knows_what_else_would_divide() -> None:
+    text = """
+def train(loader, n=1):
+    for i, (x, y) in enumerate(loader):
+        loss = F.mse_loss(model(x), y)
+        if n > 1:
+            loss /= n
+        loss.backward()
+        if (i + 1) % n == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+
+train(loader)
+"""
+    (window,) = windows(text)
+    assert [loss.is_divided for loss in window.losses] in ([], [None])
