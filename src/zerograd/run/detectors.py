@@ -73,7 +73,7 @@ class Detectors:
             except Exception:
                 self._listening.remove(detector)
                 self._ears = _ears(self._listening)
-                self.lost += detector.codes
+                self.lost += tuple(dict.fromkeys((*detector.codes, *detector.rules)))
 
     def _survey(self, site: Site, roots: Sequence[Tensor], accounts: Accounts) -> Survey:
         turnovers = accounts.clock.turnovers

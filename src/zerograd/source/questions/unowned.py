@@ -33,7 +33,7 @@ def unowned(ex: Execution) -> Iterator[Unowned]:
                 continue
             if _is_left_alone(ex, region) and not _holders(ex, region) and _is_nobodys(ex, region):
                 told.add(region)
-                name = ex.named.get(region, _class_name(region))
+                name = f"the parameters of {ex.named.get(region, _class_name(region))}"
                 sure = not ex.tables.examined
                 yield Unowned(site, Neglect.UNHELD, name, beside=trainer.site, certain=sure)
 
@@ -198,6 +198,6 @@ def _is_private(ex: Execution, in_fields: set[Obj], in_names: set[Obj]) -> bool:
             return False
     outside = [one for one in ex.main.tree.body if not isinstance(one, (ast.FunctionDef, ast.ClassDef))]
     named = {node.attr for one in outside for node in ast.walk(one) if isinstance(node, ast.Attribute)}
-    if not fields.isdisjoint(named):
+    if ex.symbolic and not fields.isdisjoint(named):  # else the body of the file is what was executed
         return False
     return not any(ex.project.is_named(name, ex.main) for name in fields | names)
