@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The environment form reaches pip's isolated build environments too, so hatchling is pinned as well.
 export PIP_CONSTRAINT = $(CURDIR)/constraints.txt
 
-.PHONY: demo test lint types layers unit campaign laws-reader fuzz failures faults frameworks pages docs pictures lab bench \
+.PHONY: demo test lint types layers unit campaign laws-reader fuzz failures faults frameworks editors pages docs pictures lab bench \
 	bench-check dist first-finding clean
 
 demo: $(READY)
@@ -59,6 +59,13 @@ failures: $(GATE)
 faults: $(GATE)
 	ZEROGRAD_FAULTS=200 $(BIN)/pytest tests/laws/test_faults.py
 	ZEROGRAD_DAMAGES=500 $(BIN)/pytest tests/engine/checkpoint/test_checkpoints.py -k damage
+
+# The extension of VS Code, built, tested against the real server and packed; and Neovim, if it is here. Needs Node 20 and npm.
+editors: $(GATE)
+	cd editors/vscode && npm ci && npm run types && npm run build
+	cd editors/vscode && ZEROGRAD=$(CURDIR)/$(BIN)/zerograd npm test
+	cp LICENSE editors/vscode/LICENSE && cd editors/vscode && npm run package
+	PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python editors/neovim/try.py
 
 # The pictures of docs/report.md, from real runs in a real browser.
 pictures: $(GATE)

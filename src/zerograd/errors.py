@@ -112,7 +112,8 @@ def unknown(kind: str, given: str, known: list[str], *, slug: str) -> UsageError
     """An error about a word nobody knows, naming the nearest one that somebody does."""
     import difflib  # 4 ms: paid only by someone who mistyped
 
-    near = difflib.get_close_matches(given, known, n=1, cutoff=0.5)
+    near = [word for word in known if given and word.startswith(given)][:1]
+    near = near or difflib.get_close_matches(given, known, n=1, cutoff=0.5)
     if not near:  # a typo in case alone should still find its way
         near = [word for word in known if word.lower() == given.lower()]
     cure = f"Did you mean {near[0]!r}?" if near else f"Known: {', '.join(known)}."

@@ -62,7 +62,7 @@ def test_a_script_may_have_an_audit_of_its_own(tmp_path: Path) -> None:
     done = run(tmp_path, TRAIN + own + "print([finding.code for finding in watch.findings])\n", "--strict")
     assert done.stdout == "['ZG001']\n"
     assert done.returncode == 1
-    assert "4 steps, 4 backwards, 2 slots audited; 1 finding" in done.stderr
+    assert "1 error; 4 steps, 4 backwards, 2 slots audited" in done.stderr
 
 
 def test_to_look_for_torch_and_to_change_folders_hides_nothing(tmp_path: Path) -> None:
@@ -72,8 +72,6 @@ def test_to_look_for_torch_and_to_change_folders_hides_nothing(tmp_path: Path) -
         "    loss.backward()\n", "    loss.backward()\n    os.chdir('/' if os.getcwd() == home else home)\n"
     )
     err = run(tmp_path, look + "os.chdir('data')\nhome = os.getcwd()\n" + text).stderr
-    assert err.startswith(
-        "zerograd: train.py:15:1: ZG001 optimizer.step() consumes stale gradients: backward() on line 13"
-    )
-    assert "  15 |     optimizer.step()" in err
-    assert "= seen 3 times" in err
+    assert err.startswith("zerograd: ZG001 at train.py:15, details at the end")
+    assert "  15 |     optimizer.step()    " in err
+    assert "3 times" in err

@@ -32,12 +32,12 @@ def test_findings_stand_under_the_cell(tmp_path: Path, monkeypatch: pytest.Monke
     assert [len(shown) for shown in outputs] == [1, 0, 0, 1, 0, 1, 1, 1, 1, 1, 0]
     told = outputs[3][0].data
     assert told["text/plain"].startswith(
-        "In[3]:4:1: ZG001 optimizer.step() consumes stale gradients: backward() on line 3"
+        "In[3]:4:1: ZG001 optimizer.step() uses gradients left over from the previous step"
     )
-    assert "  4 |         optimizer.step()" in told["text/plain"]
-    assert "&lt;- the gradient is deposited here" in told["text/html"]
+    assert "  4 |     optimizer.step()" in told["text/plain"]
+    assert "adds to gradients that optimizer.step() on line 4 has already used" in told["text/html"]
     assert outputs[5][0].data["text/plain"] == told["text/plain"]  # run again, told again
-    counted = "zerograd: 7 steps, 7 backwards, 1 slot audited; 1 finding\n"
+    counted = "zerograd: 1 error; 7 steps, 7 backwards, 1 slot audited\n"
     assert outputs[0][0].text == "zerograd: the cells below are audited; %zerograd status, %zerograd report\n"
     status, report, unknown, end = (shown[0].text for shown in outputs[6:10])
     assert status.startswith("In[3]:4:1: ZG001 ")

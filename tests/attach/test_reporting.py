@@ -26,7 +26,7 @@ def test_a_page_about_the_run(tmp_path: Path, end: str) -> None:
     assert done.returncode == (-9 if end else 0)
     assert "report: r.html" in done.stderr
     page = (tmp_path / "r.html").read_text()
-    assert "optimizer.step() at train.py:7 consumes stale gradients" in page
+    assert "optimizer.step() at train.py:7 uses gradients left over from the previous step" in page
     assert "It happened in 3 of 4 steps of optimizer." in page
     assert "optimizer.step()" in page  # the source
     assert len(list((tmp_path / "r.traces").iterdir())) == 1

@@ -39,7 +39,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_add_ignore(capsys: pytest.CaptureFixture[str]) -> None:
     Path("fit.py").write_text(IN_FUNCTION)
     assert main(["check", "--add-ignore"]) == 0
-    assert capsys.readouterr() == ("", "allowed 2 findings in 2 files\n")
+    assert capsys.readouterr() == ("", "ignored 2 findings in 2 files\n")
     assert Path("bad.py").read_text() == BAD.replace(".step()", ".step()  # zerograd: ignore[ZG001]")
     assert main(["check"]) == 0
     before = Path("bad.py").read_bytes()
@@ -124,14 +124,14 @@ def test_a_baseline(capsys: pytest.CaptureFixture[str]) -> None:
         "findings": [{"path": "bad.py", "code": "ZG001", "function": "", "text": "optimizer.step()", "count": 1}],
     }
     assert main(["check", "--baseline", "known.json"]) == 0
-    assert capsys.readouterr() == ("", "0 findings in 1 file, 1 known\n")
+    assert capsys.readouterr() == ("", "nothing found; 1 file read, 1 in the baseline\n")
     Path("bad.py").write_text(LATE)  # the line has moved
     assert main(["check", "--baseline", "known.json"]) == 0
     Path("new.py").write_text(BAD)
     assert main(["check", "--baseline", "known.json"]) == 1
     out, err = capsys.readouterr()
     assert out.startswith("new.py:")
-    assert "1 finding in 2 files, 1 fixable with --fix --unsafe-fixes, 1 known" in err
+    assert "1 error; 2 files read, 1 fixable with --fix --unsafe-fixes, 1 in the baseline" in err
 
 
 def test_a_baseline_counts_and_knows_functions(capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,7 +144,7 @@ def test_a_baseline_counts_and_knows_functions(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.count("ZG001") == 1
     Path("bad.py").write_text("import torch\n")
     assert main(["check", "--baseline", "known.json"]) == 0
-    assert "1 of the baseline gone (--write-baseline)" in capsys.readouterr().err
+    assert "1 entry of the baseline not found any more" in capsys.readouterr().err
 
 
 def test_a_check_of_some_files_leaves_the_entries_of_others(capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,14 +153,17 @@ def test_a_check_of_some_files_leaves_the_entries_of_others(capsys: pytest.Captu
     Path("new.py").write_text("import torch\n")
     capsys.readouterr()
     assert main(["check", "new.py", "--baseline", "known.json"]) == 0
-    assert capsys.readouterr().err == "0 findings in 1 file\n"
+    assert capsys.readouterr().err == "nothing found; 1 file read\n"
     assert main(["check", "bad.py", "--baseline", "known.json", "--write-baseline"]) == 0
     assert capsys.readouterr().err == "wrote 1 finding into known.json, 1 of other files kept\n"
     assert main(["check", "--baseline", "known.json"]) == 0
-    assert capsys.readouterr().err == "0 findings in 3 files, 2 known\n"
+    assert capsys.readouterr().err == "nothing found; 3 files read, 2 in the baseline\n"
     Path("other.py").unlink()  # what is not there any more is gone, whatever is read
     assert main(["check", "bad.py", "--baseline", "known.json"]) == 0
-    assert capsys.readouterr().err == "0 findings in 1 file, 1 known, 1 of the baseline gone (--write-baseline)\n"
+    assert capsys.readouterr().err == (
+        "nothing found; 1 file read, 1 in the baseline, "
+        "1 entry of the baseline not found any more (--write-baseline removes them)\n"
+    )
 
 
 def test_a_baseline_is_the_same_from_every_folder(

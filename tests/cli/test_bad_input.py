@@ -31,7 +31,6 @@ CASES = {
     "config syntax": (["check", "--config", "broken.toml"], "broken.toml: not TOML", ""),
     "option value": (["check", "--color", "green"], "invalid choice: 'green'", "See zerograd check --help."),
     "number of processes": (["check", "--jobs", "none"], "'none' is not a number of processes", "check --help."),
-    "nothing to explain": (["rule"], "no rule named", "--all"),
     "no baseline": (["check", "--baseline", "none.json"], "no baseline 'none.json'", "--write-baseline"),
     "no baseline named": (["check", "--write-baseline"], "no baseline to write", "--baseline"),
     "broken baseline": (["check", "--baseline", "key.toml"], "key.toml: cannot be read as a baseline", ""),

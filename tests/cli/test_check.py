@@ -25,7 +25,7 @@ def test_findings_exit_1_and_go_to_stdout(capsys: pytest.CaptureFixture[str]) ->
     assert main(["check"]) == 1
     out, err = capsys.readouterr()
     assert out.startswith("bad.py:11:5: ZG001 ")
-    assert err == "1 finding in 2 files, 1 fixable with --fix --unsafe-fixes\n"
+    assert err == "1 error; 2 files read, 1 fixable with --fix --unsafe-fixes\n"
 
 
 def test_clean_exits_0(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,7 +41,13 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert (finding["path"], finding["line"], finding["column"], finding["end_column"]) == ("bad.py", 11, 5, 21)
     assert (finding["certainty"], finding["severity"], finding["fix"]["safety"]) == ("certain", "error", "unsafe")
     assert finding["related"] == [
-        {"path": "bad.py", "cell": None, "line": 10, "column": 5, "message": "the gradient is deposited here"}
+        {
+            "path": "bad.py",
+            "cell": None,
+            "line": 10,
+            "column": 5,
+            "message": "adds to gradients that optimizer.step() on line 11 has already used",
+        }
     ]
 
 
@@ -78,7 +84,7 @@ def test_possible_findings_are_shown_on_request(capsys: pytest.CaptureFixture[st
     )
     Path("maybe.py").write_text(text)
     assert main(["check", "maybe.py"]) == 0
-    assert capsys.readouterr().err == "0 findings in 1 file, 1 hidden (--possible, --notes)\n"
+    assert capsys.readouterr().err == "1 possible (hidden: --possible); 1 file read\n"
     assert main(["check", "maybe.py", "--possible"]) == 0
     assert "(possible)" in capsys.readouterr().out
 
@@ -103,7 +109,7 @@ def test_one_unreadable_file_does_not_stop_the_rest(capsys: pytest.CaptureFixtur
     assert "bad.py:11:5: ZG001" in out
     assert "zerograd: broken.py:2: not Python 3: '(' was never closed\n" in err
     assert "zerograd: latin.py: is not utf-8 text\n" in err
-    assert err.endswith("1 finding in 2 files, 1 fixable with --fix --unsafe-fixes, 2 files could not be read\n")
+    assert err.endswith("1 error; 2 files read, 1 fixable with --fix --unsafe-fixes, 2 files could not be read\n")
 
 
 def test_a_file_that_was_asked_for_must_be_readable() -> None:
@@ -160,7 +166,7 @@ def test_a_folder_is_not_clean_if_a_file_that_trains_was_not_read(capsys: pytest
     assert main(["check", "src"]) == 0
     Path("src/train.py").write_text("import torch\nloss.backward()\noptimizer.step(\n")
     assert main(["check", "src"]) == 2
-    assert capsys.readouterr().err.endswith("0 findings in 1 file, 1 file could not be read\n")
+    assert capsys.readouterr().err.endswith("nothing found; 1 file read, 1 file could not be read\n")
     assert main(["check", ".", "--exit-zero"]) == 2
 
 
@@ -178,7 +184,7 @@ def test_a_notebook_that_was_cut_off_is_an_error(
         out, err = capsys.readouterr()
         assert out == ""
         assert err.startswith("zerograd: notebooks/cut.ipynb: is not a notebook: ")
-        assert err.endswith("0 findings in 0 files, 1 file could not be read\n")
+        assert err.endswith("nothing found; 0 files read, 1 file could not be read\n")
     Path("notebooks/cut.ipynb").write_text(text.replace("backward", "forward").replace("zero_grad", ""))
     assert main(["check", "notebooks"]) == 0
 

@@ -8,7 +8,7 @@ import pytest
 from report.traces import BACKWARD, CLEAR, GOOD, STEP, stale, trace
 from zerograd.cli import main
 
-ONCE = "SGD.step() at train.py:7 consumes stale gradients"
+ONCE = "SGD.step() at train.py:7 uses old gradients"
 
 
 @pytest.fixture(autouse=True)
@@ -28,11 +28,11 @@ def said(capsys: pytest.CaptureFixture[str], *words: str, status: int) -> str:
 def test_a_fault_that_is_gone(capsys: pytest.CaptureFixture[str]) -> None:
     told = said(capsys, "wrong", "right", status=0)
     assert told.splitlines() == [
-        "A wrong: SGD.step() at train.py:7 consumes stale gradients.",
-        "B right: Every gradient accounted for: 6 steps, each with what was deposited for it.",
+        "A wrong: SGD.step() at train.py:7 uses old gradients.",
+        "B right: Every gradient accounted for: 6 steps, each used the gradients computed for it.",
         "",
         "gone:",
-        "  ZG001 at train.py:7: SGD.step() consumes stale gradients; 5 times",
+        "  ZG001 at train.py:7: SGD.step() uses old gradients; 5 times",
         "",
         "SGD#0 at train.py:7:",
         "  steps                   6 in both",
@@ -50,7 +50,7 @@ def test_a_fault_that_came_fails(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_run_beside_itself(capsys: pytest.CaptureFixture[str]) -> None:
     told = said(capsys, "wrong", "wrong", status=0)
-    assert "\nstill there:\n  ZG001 at train.py:7: SGD.step() consumes stale gradients; 5 times\n" in told
+    assert "\nstill there:\n  ZG001 at train.py:7: SGD.step() uses old gradients; 5 times\n" in told
     assert "now" not in told
 
 

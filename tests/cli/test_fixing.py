@@ -23,12 +23,12 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_unsafe_fix_waits_to_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--fix"]) == 1
     assert Path("bad.py").read_text() == UNSAFE.bad
-    assert capsys.readouterr().err == "1 finding in 1 file, 1 fixable with --fix --unsafe-fixes\n"
+    assert capsys.readouterr().err == "1 error; 1 file read, 1 fixable with --fix --unsafe-fixes\n"
     assert main(["check", *BOTH]) == 0
     assert "    optimizer.zero_grad()\n    loss" in Path("bad.py").read_text()
-    assert capsys.readouterr() == ("", "0 findings in 1 file, 1 fixed\n")
+    assert capsys.readouterr() == ("", "nothing found; 1 file read, 1 fixed\n")
     assert main(["check", *BOTH]) == 0
-    assert capsys.readouterr().err == "0 findings in 1 file\n"
+    assert capsys.readouterr().err == "nothing found; 1 file read\n"
 
 
 def test_a_fix_can_be_made_to_fail(capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,7 +41,7 @@ def test_a_safe_fix_needs_no_more_than_fix(capsys: pytest.CaptureFixture[str]) -
     assert main(["check", "--fix"]) == 0
     assert Path("bad.py").read_text() == SAFE.bad  # notes are not shown
     assert main(["check", "--notes"]) == 0
-    assert capsys.readouterr().err.endswith("1 finding in 1 file, 1 fixable with --fix\n")
+    assert capsys.readouterr().err.endswith("\n1 note; 1 file read, 1 fixable with --fix\n")
     assert main(["check", "--fix", "--notes"]) == 0
     assert "model.zero_grad()\n    loss" in Path("bad.py").read_text()
 
@@ -70,7 +70,7 @@ def test_the_json_has_the_fix(capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["check", "--output-format", "json"]) == 1
         (finding,) = json.loads(capsys.readouterr().out)
         assert finding["fix"] == {
-            "message": "clear at the top of the loop",
+            "message": "call optimizer.zero_grad() at the top of the loop",
             "safety": "unsafe",
             "edits": [
                 {

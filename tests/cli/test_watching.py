@@ -31,11 +31,11 @@ def test_it_checks_again_when_a_file_changes(tmp_path: Path) -> None:
         said = iter(process.stdout.readline, "")
         try:
             assert "train.py:11:5: ZG001 " in next(said)
-            assert [next(said), next(said)] == ["1 finding in 1 file, 1 fixable with --fix --unsafe-fixes\n", WAITS]
+            assert [next(said), next(said)] == ["1 error; 1 file read, 1 fixable with --fix --unsafe-fixes\n", WAITS]
             put(file, GOOD)
-            assert [next(said), next(said)] == ["0 findings in 1 file\n", WAITS]
+            assert [next(said), next(said)] == ["nothing found; 1 file read\n", WAITS]
             put(tmp_path / "other.py", GOOD)
-            assert [next(said), next(said)] == ["0 findings in 2 files\n", WAITS]
+            assert [next(said), next(said)] == ["nothing found; 2 files read\n", WAITS]
         finally:
             process.terminate()
 

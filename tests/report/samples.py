@@ -23,16 +23,20 @@ DOCUMENTS = {"src/train.py": TRAIN, "src/model.py": MODEL, "a b.ipynb:cell 3": T
 STALE = Finding(
     code="ZG001",
     name="stale-accumulation",
-    message="optimizer.step() consumes stale gradients: 100% of them, loss.backward() on line 5",
+    message="optimizer.step() uses old gradients: 100% of them, loss.backward() on line 5",
     site=Site("src/train.py", 8, 9, 10, 10),
     certainty=Certainty.CERTAIN,
     severity=Severity.ERROR,
     related=(
-        Related(Site("src/train.py", 5, 47, 5, 62), "the gradient is deposited here"),
-        Related(Site("src/model.py", 3, 9, 3, 30), "it is cleared here"),
+        Related(Site("src/train.py", 5, 47, 5, 62), "adds to them"),
+        Related(Site("src/model.py", 3, 9, 3, 30), "clears them"),
     ),
-    cure="call optimizer.zero_grad() once for every step(), before the next backward()",
-    fix=Fix("clear before backward()", (Edit(5, 2, 5, 2, "optimizer.zero_grad()\n\t"),), Safety.UNSAFE),
+    cure="call optimizer.zero_grad() right after optimizer.step()",
+    fix=Fix(
+        "call optimizer.zero_grad() right before backward()",
+        (Edit(5, 2, 5, 2, "optimizer.zero_grad()\n\t"),),
+        Safety.UNSAFE,
+    ),
 )
 DEPOSIT = Finding(
     code="ZG402",
@@ -41,7 +45,7 @@ DEPOSIT = Finding(
     site=Site("src/train.py", 5, 47, 5, 62),
     certainty=Certainty.POSSIBLE,
     severity=Severity.WARNING,
-    fix=Fix("take it away", (Edit(5, 47, 5, 62, ""),), Safety.SAFE),
+    fix=Fix("remove it", (Edit(5, 47, 5, 62, ""),), Safety.SAFE),
 )
 IN_CELL = Finding(
     code="ZG403",

@@ -39,8 +39,8 @@ def test_their_names() -> None:
 def test_concise() -> None:
     assert rendered("concise") == dedent("""\
         src/train.py:5:47: ZG402 "loss" <keeps>?every graph alive (possible)
-        src/train.py:8:9: ZG001 optimizer.step() consumes stale gradients: 100% of them, loss.backward() on line 5
-        a b.ipynb:cell 3:7:9: ZG403 cleared twice
+        src/train.py:8:9: ZG001 optimizer.step() uses old gradients: 100% of them, loss.backward() on line 5
+        a b.ipynb:cell 3:7:9: ZG403 cleared twice (note)
         /abs/x,y:z.py:7:1: ZG008 nobody steps it
         """)
 
@@ -49,10 +49,10 @@ def test_grouped() -> None:
     assert rendered("grouped", ALL[:3]) == dedent("""\
         src/train.py:
           5:47  ZG402 "loss" <keeps>?every graph alive (possible)
-           8:9  ZG001 optimizer.step() consumes stale gradients: 100% of them, loss.backward() on line 5
+           8:9  ZG001 optimizer.step() uses old gradients: 100% of them, loss.backward() on line 5
 
         a b.ipynb:cell 3:
-          7:9  ZG403 cleared twice
+          7:9  ZG403 cleared twice (note)
 
         """)
 

@@ -90,8 +90,8 @@ def found(browser: Browser, tmp_path: Path) -> Iterator[Opened]:
 
 
 def test_it_says_what_is_wrong(found: Opened) -> None:
-    assert found.text("h1") == "opt_d.step() at train.py:7 consumes stale gradients."
-    assert found.text("#edit") == "What to change: call opt_d.zero_grad() before the next backward() on line 5"
+    assert found.text("h1") == "opt_d.step() at train.py:7 uses old gradients."
+    assert found.text("#edit") == "Fix: call opt_d.zero_grad() right after opt_d.step()"
     assert found.text("#also") == "It happened in 19 of 20 steps of opt_d."
     assert found.page.title().startswith("\u2717 train.py")
     card = found.text("#finding-0")
@@ -209,7 +209,7 @@ def test_what_is_only_possible_is_not_called_well(browser: Browser, tmp_path: Pa
     maybe = STALE._replace(certainty=Certainty.POSSIBLE)
     trace(tmp_path / "run.jsonl", BAD * 4, found=[(maybe, [5, 8])])
     opened = Opened(browser, report(tmp_path))
-    assert opened.text("h1").startswith("Possible fault: SGD.step() at train.py:7 consumes")
+    assert opened.text("h1").startswith("Possible fault: SGD.step() at train.py:7 uses")
     assert opened.page.title().startswith("? ")
     assert opened.text("#finding-0").startswith("ZG001")
     assert opened.page.locator("#finding-0").is_visible()
@@ -218,7 +218,7 @@ def test_what_is_only_possible_is_not_called_well(browser: Browser, tmp_path: Pa
 
 def test_what_a_screen_reader_says(found: Opened) -> None:
     page = found.page
-    said = ["Fault: opt_d.step() at train.py:7 consumes stale gradients."]
+    said = ["Fault: opt_d.step() at train.py:7 uses old gradients."]
     said += ["ZG001 stale-accumulation error at train.py:7, seen 19 times"]
     assert [page.get_by_role("heading", name=name, exact=True).count() for name in said] == [1, 1]
     assert page.get_by_role("list", name="As is").locator("li").all_text_contents() == [
@@ -274,8 +274,7 @@ def test_clean_runs_skips_and_what_is_lost(browser: Browser, tmp_path: Path) -> 
     trace(tmp_path / "run.jsonl", [*GOOD * 5, CLEAR, BACKWARD, SKIP, CLEAR, BACKWARD, CLEAR, *GOOD])
     opened = Opened(browser, report(tmp_path), scheme="dark")
     assert opened.text("h1") == (
-        "Every gradient accounted for: 6 steps used what was deposited for them, 1 was skipped (not finite) "
-        "and used nothing."
+        "Every gradient accounted for: 6 steps used the gradients computed for them, 1 was skipped (not finite)."
     )
     assert not opened.page.locator("#edit").is_visible()
     assert opened.page.locator("#legend ul li").all_inner_texts() == [

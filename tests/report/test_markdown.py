@@ -10,25 +10,25 @@ from zerograd.report.walk import processes
 SUMMARY = """\
 ## zerograd
 
-:x: **opt\\_d.step() at train.py:7 consumes stale gradients.** It happened in 2 of 3 steps of opt\\_d.
+:x: **opt\\_d.step() at train.py:7 uses old gradients.** It happened in 2 of 3 steps of opt\\_d.
 
-| optimizer | steps | backwards | skipped | never used | used when stale |
+| optimizer | steps | backwards | skipped | never used | old gradients used |
 |---|--:|--:|--:|--:|--:|
 | opt\\_d | 3 | 3 | 0 | 0 | 2 |
 
 ### ZG001 stale-accumulation: `train.py:7`
 
-opt\\_d.step() consumes stale gradients. Seen 2 times.
+opt\\_d.step() uses old gradients. Seen 2 times.
 
 ```python
      3  c = 3
      4  d = 4
-     5  e = 5    # <- the gradient is deposited here
+     5  e = 5    # <- adds to them
      6  f = 6
 >    7  g = 7    # <- ZG001
 ```
 
-**Cure:** call opt\\_d.zero\\_grad() before the next backward() on line 5
+**Fix:** call opt\\_d.zero\\_grad() right after opt\\_d.step()
 """
 
 

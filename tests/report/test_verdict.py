@@ -25,16 +25,20 @@ IDIOM = STALE._replace(code="ZG103", name="uneven-groups", message="the first gr
 @pytest.mark.parametrize(
     ("events", "found", "expected"),
     [
-        (GOOD * 2, [], Verdict("good", "Every gradient accounted for: 2 steps, each with what was deposited for it.")),
-        ([CLEAR], [], Verdict("none", "No optimizer stepped in this trace, so nothing was consumed.")),
+        (
+            GOOD * 2,
+            [],
+            Verdict("good", "Every gradient accounted for: 2 steps, each used the gradients computed for it."),
+        ),
+        ([CLEAR], [], Verdict("none", "No optimizer stepped in this trace, so no gradients were used.")),
         (
             [*GOOD, CLEAR, BACKWARD, CLEAR, BACKWARD, STEP],
             [(NOTE, [7])],
             Verdict(
                 "note",
-                "1 of 3 backwards taught nothing: the last group is never stepped (train.py:7).",
+                "1 of 3 backwards were never used: the last group is never stepped (train.py:7).",
                 "step at the last one",
-                "No step is known to have used a wrong gradient (2 steps).",
+                "No step is known to have used wrong gradients (2 steps).",
             ),
         ),
         (
@@ -43,7 +47,7 @@ IDIOM = STALE._replace(code="ZG103", name="uneven-groups", message="the first gr
             Verdict(
                 "bad",
                 "The first group has 1 (train.py:7).",
-                "call optimizer.zero_grad() before the next backward() on line 5",
+                "call SGD.zero_grad() right after SGD.step()",
                 "Found in a run of 2 steps of SGD#0 at train.py:7.",
             ),
         ),
@@ -52,9 +56,9 @@ IDIOM = STALE._replace(code="ZG103", name="uneven-groups", message="the first gr
             [(STALE, [5, 8]), (IDIOM, [2]), (NOTE, [2])],
             Verdict(
                 "bad",
-                "SGD.step() at train.py:7 consumes stale gradients.",
-                "call optimizer.zero_grad() before the next backward() on line 5",
-                "It happened in 2 of 3 steps of SGD#0 at train.py:7. There is more below: 1 other fault and 1 note.",
+                "SGD.step() at train.py:7 uses old gradients.",
+                "call SGD.zero_grad() right after SGD.step()",
+                "It happened in 2 of 3 steps of SGD#0 at train.py:7. In all: 2 errors, 1 note.",
             ),
         ),
         (
@@ -62,10 +66,10 @@ IDIOM = STALE._replace(code="ZG103", name="uneven-groups", message="the first gr
             [(STALE._replace(certainty=Certainty.POSSIBLE), [3])],
             Verdict(
                 "possible",
-                "Possible fault: SGD.step() at train.py:7 consumes stale gradients.",
-                "call optimizer.zero_grad() before the next backward() on line 5",
-                "This run does not prove it: look whether it is meant. "
-                "No step is known to have used a wrong gradient (2 steps).",
+                "Possible fault: SGD.step() at train.py:7 uses old gradients.",
+                "call SGD.zero_grad() right after SGD.step()",
+                "This run does not prove it: check whether it is intended. "
+                "No step is known to have used wrong gradients (2 steps).",
             ),
         ),
         (
@@ -73,8 +77,7 @@ IDIOM = STALE._replace(code="ZG103", name="uneven-groups", message="the first gr
             [],
             Verdict(
                 "good",
-                "Every gradient accounted for: 1 step used what was deposited for it, 1 was skipped (not finite) "
-                "and used nothing.",
+                "Every gradient accounted for: 1 step used the gradients computed for it, 1 was skipped (not finite).",
             ),
         ),
     ],

@@ -17,12 +17,12 @@ CLEAR = Event(Kind.CLEAR, SLOT, Site("train.py", 4), what="zero_grad()")
 STALE = Finding(
     "ZG001",
     "stale-accumulation",
-    "SGD.step() consumes stale gradients",
+    "SGD.step() uses old gradients",
     STEP.site or Site("", 0),
     Certainty.CERTAIN,
     Severity.ERROR,
-    (Related(Site("train.py", 5), "the gradient is deposited here"),),
-    "call optimizer.zero_grad() before the next backward()",
+    (Related(Site("train.py", 5), "adds to them"),),
+    "call SGD.zero_grad() right after SGD.step()",
 )
 GOOD = [CLEAR, BACKWARD, CLIP, STEP]
 BAD = [BACKWARD, CLIP, STEP]

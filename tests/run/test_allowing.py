@@ -59,4 +59,4 @@ def test_what_is_allowed_is_neither_raised_nor_counted(tmp_path: Path) -> None:
     path.write_text(with_comment(STALE, STEP, "# zerograd: ignore[ZG001]"))
     with zerograd.audit(on_finding="raise") as watch:
         exec(compile(path.read_text(), str(path), "exec"), {})
-    assert watch.counts().endswith("every gradient accounted for")
+    assert watch.counts().startswith("every gradient accounted for")

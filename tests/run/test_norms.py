@@ -32,7 +32,7 @@ def test_a_sound_run_says_nothing() -> None:
             optimizer.zero_grad()
             weight.sum().backward()
             optimizer.step()
-    assert watch.summary() == "3 steps, 3 backwards, 1 slot audited; every gradient accounted for"
+    assert watch.summary() == "every gradient accounted for; 3 steps, 3 backwards, 1 slot audited"
 
 
 @pytest.mark.parametrize(("bad", "said"), [(1, "step 2"), (2, "step 4")])

@@ -63,7 +63,7 @@ def test_a_routine_is_counted_and_silent(ticked: list[Kind], micro: int) -> None
             _round(model, optimizer, micro=micro)
     assert len(ticked) > 10 * (3 + micro)
     assert watch.counts() == (
-        f"{USUAL} steps, {USUAL * micro} backwards, 24 slots audited; every gradient accounted for"
+        f"every gradient accounted for; {USUAL} steps, {USUAL * micro} backwards, 24 slots audited"
     )
 
 

@@ -51,7 +51,7 @@ def test_a_finding_comes_and_goes_with_the_text(editor: Client) -> None:
         "start": {"line": STEP, "character": line.index("optimizer")},
         "end": {"line": STEP, "character": line.index(")") + 1},
     }
-    assert "\ncure: call optimizer.zero_grad()" in found["message"]
+    assert "\nfix: call optimizer.zero_grad()" in found["message"]
     (related,) = found["relatedInformation"]
     assert related["location"]["uri"] == editor.uri("typed.py")
     assert editor.change("typed.py", CLEAN, version=2) == []
@@ -107,10 +107,10 @@ def test_a_quick_fix_makes_a_clean_file(editor: Client) -> None:
     text = BAD.replace("    optimizer.step()", "    '\U0001f40d'; optimizer.step()")
     (found,) = editor.open("fixed.py", text)
     assert found["range"]["start"]["character"] == len("    '??'; ")
-    action = titled(editor.actions(editor.uri("fixed.py"), STEP), "clear at the top")
+    action = titled(editor.actions(editor.uri("fixed.py"), STEP), "at the top of the loop")
     assert action["kind"] == "quickfix"
     assert "isPreferred" not in action  # only what keeps the training is made without asking which
-    assert action["title"] == "ZG001: clear at the top of the loop (changes what is trained)"
+    assert action["title"] == "ZG001: call optimizer.zero_grad() at the top of the loop (changes what is trained)"
     assert codes(action["diagnostics"]) == ["ZG001"]
     fixed = applied(text, edits(action, editor.uri("fixed.py")))
     assert fixed.count("zero_grad") == text.count("zero_grad") + 1
@@ -199,7 +199,7 @@ def test_an_imported_file_counts_as_it_was_saved(editor: Client) -> None:
 def test_windows_line_ends_stay(editor: Client) -> None:
     text = BAD.replace("\n", "\r\n")
     editor.open("windows.py", text)
-    action = titled(editor.actions(editor.uri("windows.py"), STEP), "clear at the top")
+    action = titled(editor.actions(editor.uri("windows.py"), STEP), "at the top of the loop")
     fixed = applied(text, edits(action, editor.uri("windows.py")))
     assert fixed.count("\r\n") == fixed.count("\n") == text.count("\n") + 1
     assert editor.change("windows.py", fixed, version=2) == []
@@ -230,7 +230,7 @@ def test_a_notebook_is_one_program(editor: Client) -> None:
     actions = editor.actions(names[2], line)
     allowed = applied(texts[2], edits(titled(actions, "allow it here"), names[2]))
     assert "# zerograd: ignore[ZG001]" in allowed
-    fixed = applied(texts[2], edits(titled(actions, "clear at the top"), names[2]))
+    fixed = applied(texts[2], edits(titled(actions, "at the top of the loop"), names[2]))
     change = {"document": {"uri": names[2], "version": 2}, "changes": [{"text": fixed}]}
     editor.tell(
         "notebookDocument/didChange",
@@ -246,7 +246,7 @@ def test_an_old_editor_gets_plain_edits(tmp_path: Path) -> None:
     with Client(tmp_path) as client:
         assert client.server["capabilities"]["positionEncoding"] == "utf-16"
         client.open("bad.py", BAD)
-        (change,) = titled(client.actions(client.uri("bad.py"), STEP), "clear at")["edit"]["changes"].items()
+        (change,) = titled(client.actions(client.uri("bad.py"), STEP), "at the top")["edit"]["changes"].items()
         assert change[0] == client.uri("bad.py")
         assert "zero_grad" in applied(BAD, change[1])
 

@@ -163,17 +163,18 @@ def test_a_rule_needs_no_other_to_be_chosen(code: str) -> None:
 HANDED = """\
 import torch
 
-def step(self, loss, i):
-    loss.backward()
-    if (i + 1) % self.grad_accum == 0:
-        self.optimizer.step()
-        self.optimizer.zero_grad()
+def train(self, losses):
+    for i, loss in enumerate(losses):
+        loss.backward()
+        if (i + 1) % self.grad_accum == 0:
+            self.optimizer.step()
+            self.optimizer.zero_grad()
 """
 
 
 @pytest.mark.parametrize(("text", "code"), [(HANDED, "ZG101")])
 def test_what_nobody_can_prove_is_possible(text: str, code: str) -> None:
-    """The loss may have been divided by the caller; another may step at the first micro-batch."""
+    """The losses may be sums, or have been divided by the caller."""
     found = [one for one in check_text(text, "program.py") if one.code == code]
     assert found
     assert {one.certainty for one in found} == {Certainty.POSSIBLE}
@@ -186,7 +187,7 @@ opt = torch.optim.SGD(model.parameters(), lr=0.1)
 for x in loader:
     opt.zero_grad()
     for i in range({count}):
-        (model(x).square().mean() / 4).backward()
+        model(x).square().sum().backward()
     opt.step()
 """
 

@@ -98,7 +98,7 @@ def test_a_commit_with_a_finding_is_stopped(tmp_path: Path, environment: dict[st
     assert "zerograd check" in told
     assert "train.py:11:5: ZG001" in told
     assert "explore.ipynb:cell 1:11:5: ZG001" in told
-    assert "2 findings in 2 files" in told  # once, and not what is excluded, though pre-commit names it
+    assert "2 errors; 2 files read" in told  # once, and not what is excluded, though pre-commit names it
 
     (theirs.folder / "train.py").write_text(GOOD)
     (theirs.folder / "explore.ipynb").write_text(notebook(GOOD))

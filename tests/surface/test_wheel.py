@@ -72,7 +72,7 @@ def test_a_check_finds_a_bug_without_torch(clean: Path, tmp_path: Path) -> None:
     status, out, err = run(clean, tmp_path, "zerograd", "check", "train.py")
     assert status == 1
     assert "ZG001" in out
-    assert err == "1 finding in 1 file, 1 fixable with --fix --unsafe-fixes\n"
+    assert err == "1 error; 1 file read, 1 fixable with --fix --unsafe-fixes\n"
 
 
 @pytest.mark.parametrize("command", [["run", "train.py"], ["lab"], ["demo"]], ids=lambda command: command[0])

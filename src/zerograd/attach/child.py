@@ -23,7 +23,7 @@ from zerograd.attach.pulse import Pulse
 from zerograd.attach.settings import VARIABLE, Settings
 from zerograd.attach.tracing import Trace
 from zerograd.core.findings import Finding
-from zerograd.report.colour import Paint, wants_colour
+from zerograd.report.colour import Paint
 from zerograd.report.summary import summary
 from zerograd.run.audit import Audit
 from zerograd.run.saying import say
@@ -96,7 +96,7 @@ class Child:
         if self._pulse is not None:
             self._pulse.condemn(finding)
         if not self._settings.watched:
-            say(f"{_who()}: {finding}")
+            say(f"{_who()}: {finding.code} at {finding.site.path}:{finding.site.line}, details at the end")
 
     def end(self) -> None:
         """Tell what was found, once. A process that never trained has nothing to tell."""
@@ -113,10 +113,10 @@ class Child:
     def _summary(self) -> str:
         return summary(
             self._audit.findings,
-            self._audit.counts(),
+            self._audit.counts(possible=self._settings.possible, notes=self._settings.notes),
             complete=self._audit.complete,
             source=listing,
-            paint=Paint(on=wants_colour("auto", sys.stderr)),
+            paint=Paint.of("auto", sys.stderr),
             who=_who(),
             possible=self._settings.possible,
             notes=self._settings.notes,

@@ -11,9 +11,9 @@ from zerograd.attach.listing import listing
 from zerograd.attach.tracing import Trace
 from zerograd.core.events import Site
 from zerograd.core.findings import Finding
+from zerograd.core.tally import is_shown
 from zerograd.errors import ZerogradError
 from zerograd.report.colour import Paint
-from zerograd.report.summary import is_shown
 from zerograd.report.text import full
 from zerograd.report.walk import processes
 from zerograd.report.writing import render, save

@@ -21,14 +21,16 @@ _MODES = ("lean", "full")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("zerograd", "gradients")
-    group.addoption("--zerograd", action="store_true", help="fail tests whose optimizer steps consume wrong gradients")
-    group.addoption(_REQUIRE, action="store_true", help="with --zerograd: fail tests with steps that are not audited")
+    group.addoption("--zerograd", action="store_true", help="fail tests whose optimizer steps use wrong gradients")
+    group.addoption(
+        _REQUIRE, action="store_true", help="with --zerograd: fail tests with steps that could not be audited"
+    )
     group.addoption("--zerograd-select", metavar="RULES", help="codes, prefixes, names, comma-separated (default: ALL)")
-    group.addoption("--zerograd-mode", metavar="MODE", help="lean, or full: read losses and norms as well")
-    group.addoption("--zerograd-possible", action="store_true", help="also name what a doubt may excuse, at the end")
+    group.addoption("--zerograd-mode", metavar="MODE", help="lean, or full: also read losses and norms")
+    group.addoption("--zerograd-possible", action="store_true", help="also list possible findings, at the end")
     parser.addini("zerograd_select", "codes, prefixes or names of rules", type="args", default=["ALL"])
-    parser.addini("zerograd_mode", "lean, or full: read losses and norms as well", default="lean")
-    parser.addini("zerograd_possible", "also name what a doubt may excuse, at the end", type="bool", default=False)
+    parser.addini("zerograd_mode", "lean, or full: also read losses and norms", default="lean")
+    parser.addini("zerograd_possible", "also list possible findings, at the end", type="bool", default=False)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -94,11 +96,21 @@ class _Place(NamedTuple):
     code: str
     path: str
     line: int
-    certain: bool
+    certainty: str
+    severity: str
 
     @classmethod
     def of(cls, finding: "Finding") -> "_Place":
-        return cls(finding.code, finding.site.path, finding.site.line, finding.certainty == "certain")
+        site = finding.site
+        return cls(finding.code, site.path, site.line, finding.certainty.value, finding.severity.value)
+
+    def as_finding(self) -> "Finding":
+        """What is left of the finding: enough to count it."""
+        from zerograd.core.events import Site
+        from zerograd.core.findings import Certainty, Finding, Severity
+
+        site = Site(self.path, self.line)
+        return Finding(self.code, "", "", site, Certainty(self.certainty), Severity(self.severity))
 
     def __str__(self) -> str:
         return f"{self.code} at {self.path}:{self.line}"
@@ -110,7 +122,7 @@ class _Auditor:
     def __init__(self, wanted: _Wanted) -> None:
         self._wanted = wanted
         self._here: set[_Place] = set()  # of this test
-        self._places: list[tuple[str, str, int, bool]] = []  # of each test, and of each worker
+        self._places: list[tuple[str, str, int, str, str]] = []  # of each test, and of each worker
         self._coverage: list[tuple[int, dict[str, int]]] = []  # of each test, and of each worker
         self._missed = 0  # steps of this test that were not audited, up to the last phase
         self._found: list[Finding] = []
@@ -149,16 +161,20 @@ class _Auditor:
         self._places += sent.get(_PLACES, ())
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        from zerograd.core.tally import tally
         from zerograd.trace.coverage import Coverage, together
 
         coverage = together(Coverage.of(steps, unaudited) for steps, unaudited in self._coverage)
+        places = Counter(_Place(*place) for place in self._places)
         if coverage.steps:
-            told = f"zerograd: {coverage.share} audited" + (f"; {coverage.why}" if coverage.why else "")
-            terminalreporter.write_line(told, yellow=not coverage.whole, green=coverage.whole)
-        for place, tests in sorted(Counter(_Place(*place) for place in self._places).items()):
+            found = tally(place.as_finding() for place in places) or "nothing found"
+            told = f"zerograd: {found}; {coverage.share} audited" + (f"; {coverage.why}" if coverage.why else "")
+            terminalreporter.write_line(told, yellow=not coverage.whole, green=coverage.whole and not places)
+        for place, tests in sorted(places.items()):
             where = "" if tests == 1 else f" in {tests} tests"
-            doubt = "" if place.certain else " (possible)"
-            terminalreporter.write_line(f"zerograd: {place}{doubt}{where}", red=place.certain, yellow=not place.certain)
+            certain = place.certainty == "certain"
+            doubt = "" if certain else " (possible)"
+            terminalreporter.write_line(f"zerograd: {place}{doubt}{where}", red=certain, yellow=not certain)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, None, None]:

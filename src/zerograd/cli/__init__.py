@@ -11,14 +11,14 @@ from zerograd.errors import ZerogradError, unknown
 CLEAN, FOUND, USAGE = 0, 1, 2
 
 COMMANDS = {
-    "check": "find gradient bugs in source, before anything runs",
-    "run": "run a script and prove what every optimizer step consumed",
-    "report": "show a traced run: a page, or for the tools you look at already",
-    "diff": "say what changed from one run to the next",
-    "rule": "explain a rule",
+    "check": "find gradient bugs in source files, without running them",
+    "run": "run a script and check what every optimizer step uses",
+    "report": "show a traced run as a page, or export it to other tools",
+    "diff": "compare two runs",
+    "rule": "list the rules, or explain one",
     "explain": "explain a finding step by step, a rule, or an error",
-    "lab": "settle published claims about zero_grad by experiment",
-    "demo": "see a real bug found, proved and gone",
+    "lab": "test published claims about zero_grad by experiment",
+    "demo": "see two real bugs found, proved and fixed",
     "server": "show findings in an editor, as you type",
     "completion": "print a completion script for your shell",
 }
@@ -31,11 +31,11 @@ usage: zerograd COMMAND [OPTIONS]
 {os.linesep.join(f"  {name:<12}{about}" for name, about in COMMANDS.items())}
 
 examples:
-  zerograd check .                  read every Python file below here
-  zerograd run train.py --lr 0.1    run a script under the audit
-  zerograd explain train.py:10      how the finding on that line came about
+  zerograd check .                  check every Python file in this folder
+  zerograd run train.py --lr 0.1    run a script and audit it
+  zerograd explain train.py:10      explain the finding on that line
 
-zerograd COMMAND --help tells the options of one command.
+zerograd COMMAND --help lists the options of a command.
 """
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zerograd import __version__
 from zerograd.cli.flags import CACHE, parser
 from zerograd.core.findings import Finding, once
+from zerograd.core.tally import count
 from zerograd.errors import UsageError, missing, unknown
-from zerograd.report.colour import Paint, wants_colour
+from zerograd.report.colour import Paint
 from zerograd.report.documents import Documents
-from zerograd.report.footer import Told, count, footer
+from zerograd.report.footer import Rest, footer
 from zerograd.report.formats import FORMATS, HUMAN, render
 from zerograd.report.progress import Bar
 from zerograd.source.files.config import Config, load_config, project_root
@@ -39,7 +40,8 @@ def main(argv: Sequence[str]) -> int:
         return fixing.standard_input(options)
     checked = _check(options, config, settings)
     shown = [finding for finding in checked.findings if config.shows(finding)]
-    told = Told(len(checked.read), hidden=len(checked.findings) - len(shown), unread=len(checked.unread))
+    hidden = [finding for finding in checked.findings if not config.shows(finding)]
+    rest = Rest(len(checked.read), unread=len(checked.unread))
     if options.add_ignore:
         return _add_ignores(shown)
     if options.write_baseline:
@@ -48,10 +50,10 @@ def main(argv: Sequence[str]) -> int:
         from zerograd.report.baseline import sort_out  # json and hashes: 5 ms
 
         shown, known, gone = sort_out(shown, config.baseline, checked.documents, read=checked.read)
-        told = told._replace(known=known, gone=gone)
+        rest = rest._replace(known=known, gone=gone)
     if fixing is not None:
         shown = fixing.files(shown)
-        told = told._replace(fixed=fixing.fixed)
+        rest = rest._replace(fixed=fixing.fixed)
         if options.diff:
             if (held := fixing.held_back()) and not options.quiet:
                 print(held, file=sys.stderr)
@@ -59,10 +61,10 @@ def main(argv: Sequence[str]) -> int:
         checked = checked._replace(documents=Documents())  # they have changed
     _write(shown, options, config, checked)
     if config.output_format in HUMAN and not options.quiet:
-        print(footer(shown, told), file=sys.stderr)
+        print(footer([*shown, *hidden], rest, possible=config.possible, notes=config.notes), file=sys.stderr)
     if set(options.paths) & set(checked.unread):  # below a folder may be anything; what is named must be read
         return 2
-    if told.fixed and options.exit_non_zero_on_fix:
+    if rest.fixed and options.exit_non_zero_on_fix:
         return 1
     if any(finding.fails for finding in shown) and not options.exit_zero:
         return 1
@@ -165,7 +167,7 @@ def _fixing(options: Namespace, config: Config, settings: Settings) -> "Fixing |
 
 def _write(findings: list[Finding], options: Namespace, config: Config, checked: Checked) -> None:
     """To the file that was asked for, or to standard output, which alone is coloured."""
-    paint = Paint(on=not options.output_file and wants_colour(options.color, sys.stdout))
+    paint = Paint(on=False) if options.output_file else Paint.of(options.color, sys.stdout)
     if options.statistics:
         from zerograd.report.statistics import tally
 
@@ -189,7 +191,7 @@ def _add_ignores(findings: list[Finding]) -> int:
     added = add_ignores(findings)
     for line in added.refused:
         print(f"zerograd: {line}", file=sys.stderr)
-    print(f"allowed {count(added.findings, 'finding')} in {count(added.files, 'file')}", file=sys.stderr)
+    print(f"ignored {count(added.findings, 'finding')} in {count(added.files, 'file')}", file=sys.stderr)
     return 2 if added.refused else 0
 
 

@@ -16,8 +16,8 @@ EXAMPLES = """\
 
 
 def parser() -> Parser:
-    parser = Parser("demo", "Watch check, run and Step at work on one bundled training script.", examples=EXAMPLES)
-    parser.add_argument("--folder", metavar="DIR", help="where its files go (default: zerograd-demo)")
+    parser = Parser("demo", "See check, run and Step at work on one bundled training script.", examples=EXAMPLES)
+    parser.add_argument("--folder", metavar="DIR", help="the folder for its files (default: zerograd-demo)")
     return parser
 
 

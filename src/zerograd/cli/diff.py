@@ -20,11 +20,11 @@ EXAMPLES = """\
 
 
 def parser() -> Parser:
-    parser = Parser("diff", "Say what changed from one run to the next. Exit 1 if a fault came.", examples=EXAMPLES)
+    parser = Parser("diff", "Compare two runs. Exit 1 if the second one has a new error or warning.", examples=EXAMPLES)
     parser.add_argument("before", metavar="A", help="a trace, a folder of traces, or a report as JSON")
-    parser.add_argument("after", metavar="B", help="the same of the later run")
+    parser.add_argument("after", metavar="B", help="the same for the later run")
     parser.add_argument("--output-format", choices=FORMATS, default="text", help="default: text")
-    parser.add_argument("-o", "--output-file", metavar="FILE", help="where to (default: standard output)")
+    parser.add_argument("-o", "--output-file", metavar="FILE", help="the file to write (default: standard output)")
     return parser
 
 

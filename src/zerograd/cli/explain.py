@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from zerograd.report.path import Way
 
 EXAMPLES = """\
-  zerograd explain train.py:10       the findings on that line, and the lines that led there
-  zerograd explain traces ZG001      the events of a run that led to the first one: zerograd run --trace traces
+  zerograd explain train.py:10       the findings on that line, step by step
+  zerograd explain traces ZG001      the events of a traced run that led to it
   zerograd explain ZG001             a rule
   zerograd explain missing-extra     an error, by the last word of its message
-  zerograd explain --all             every error there is"""
+  zerograd explain --all             every error"""
 
 
 def parser() -> Parser:
-    about = "Explain a finding, step by step; or a rule; or an error of zerograd."
+    about = "Explain a finding step by step, a rule, or an error of zerograd."
     parser = Parser("explain", about, examples=EXAMPLES)
     parser.add_argument("words", nargs="*", metavar="WORD", help="PATH, PATH:LINE, a rule, an error")
-    parser.add_argument("--all", action="store_true", help="every error there is")
+    parser.add_argument("--all", action="store_true", help="every error")
     return parser
 
 

@@ -5,10 +5,10 @@ from argparse import Namespace
 from collections.abc import Callable
 
 from zerograd.core.findings import Finding
+from zerograd.core.tally import count
 from zerograd.errors import SourceError, UsageError
-from zerograd.report.colour import Paint, wants_colour
+from zerograd.report.colour import Paint
 from zerograd.report.fixes import diff
-from zerograd.report.footer import count
 from zerograd.report.text import concise
 from zerograd.source.files.discover import NOTEBOOK, STDIN, read_text
 from zerograd.source.fixes.files import File
@@ -24,7 +24,7 @@ class Fixing:
     def __init__(self, options: Namespace, settings: Settings, chosen: Chosen) -> None:
         self._unsafe = bool(options.unsafe_fixes)
         self._only_show = bool(options.diff)
-        self._paint = Paint(on=wants_colour(options.color, sys.stdout))
+        self._paint = Paint.of(options.color, sys.stdout)
         self._reader = Reader(settings._replace(cache=None))
         self._chosen = chosen
         self._left: list[Finding] = []

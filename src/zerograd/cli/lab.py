@@ -18,28 +18,31 @@ if TYPE_CHECKING:
 EXAMPLES = """\
   zerograd lab                           every claim, and the page zerograd-lab/lab.html
   zerograd lab C05 C13                   these two
-  zerograd lab C22 --count ~/project     also count where that project clears
-  zerograd lab --list                    what the claims say
-  zerograd lab --output-format json      the results for programs
-  zerograd lab --from zerograd-lab/lab.json        run nothing, draw that run again
+  zerograd lab C22 --count ~/project     also count the loops of that project
+  zerograd lab --list                    list the claims
+  zerograd lab --output-format json      the results as JSON
+  zerograd lab --from zerograd-lab/lab.json        run nothing, show an earlier run again
   zerograd lab C05 --from zerograd-lab/lab.json    run one claim again, keep the rest"""
 
 
 def parser() -> Parser:
     parser = Parser("lab", "Run the experiments behind published claims about zero_grad.", examples=EXAMPLES)
     parser.add_argument("claims", nargs="*", metavar="CLAIM", help="C01, C05, ... (default: all)")
-    parser.add_argument("--list", action="store_true", help="say what the claims are and stop")
+    parser.add_argument("--list", action="store_true", help="list the claims and stop")
     parser.add_argument(
-        "--folder", metavar="DIR", default="zerograd-lab", help="for the page, the figures, the results"
+        "--folder", metavar="DIR", default="zerograd-lab", help="the folder for the page, figures and results"
     )
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text, and a page")
-    parser.add_argument("--output-file", metavar="FILE", help="json: write it there instead of to standard output")
-    parser.add_argument("--json", metavar="FILE", help="the same in one word (-: to standard output)")
+    parser.add_argument("--output-file", metavar="FILE", help="with json: the file to write (default: standard output)")
+    parser.add_argument("--json", metavar="FILE", help="short for both (-: standard output)")
     parser.add_argument(
-        "--from", metavar="FILE", dest="earlier", help="run only what is named: the rest is an earlier run's lab.json"
+        "--from",
+        metavar="FILE",
+        dest="earlier",
+        help="run only the named claims; take the rest from an earlier lab.json",
     )
-    parser.add_argument("--docs", metavar="DIR", help="also write the results there as Markdown")
-    parser.add_argument("--count", metavar="PATH", help="for C22: count the loops below here, not only our own")
+    parser.add_argument("--docs", metavar="DIR", help="also write the results to DIR as Markdown")
+    parser.add_argument("--count", metavar="PATH", help="for C22: count the loops in PATH as well")
     return parser
 
 

@@ -10,23 +10,21 @@ from zerograd.errors import UsageError
 FORMATS = ("html", "markdown", "json", "csv", "perfetto", "tensorboard")
 _BY_SUFFIX = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".csv": "csv"}
 EXAMPLES = """\
-  zerograd report traces -o report.html                   a page: findings, timeline, charts
+  zerograd report traces -o report.html                   a page with findings, timeline and charts
   zerograd report run.rank*.jsonl -o report.html          ranks side by side
   zerograd report traces --output-format perfetto -o zerograd.json --beside profiler.json
   zerograd report traces --output-format tensorboard -o runs/zerograd
-  zerograd report traces --output-format markdown         to GitHub's step summary, if there is one"""
+  zerograd report traces --output-format markdown         to GitHub's step summary, or standard output"""
 
 
 def parser() -> Parser:
     parser = Parser("report", "Show what happened to every gradient of a traced run.", examples=EXAMPLES)
     parser.add_argument("traces", nargs="+", metavar="TRACE", help="trace files, or folders of them")
-    parser.add_argument("-o", "--output-file", metavar="FILE", help="where to (default: report.html)")
+    parser.add_argument("-o", "--output-file", metavar="FILE", help="the file to write (default: report.html)")
     parser.add_argument(
-        "--output-format", metavar="FORMAT", help=f"{', '.join(FORMATS)} (default: by the name of FILE)"
+        "--output-format", metavar="FORMAT", help=f"{', '.join(FORMATS)} (default: from the name of FILE)"
     )
-    parser.add_argument(
-        "--beside", metavar="FILE", help="perfetto: a trace of torch.profiler to lie in the same picture"
-    )
+    parser.add_argument("--beside", metavar="FILE", help="perfetto: a torch.profiler trace to show in the same picture")
     return parser
 
 

@@ -7,13 +7,13 @@ from zerograd.errors import UsageError, missing_package
 
 _VALUED = ("--trace", "--mode", "--sample", "--report")
 EXAMPLES = """\
-  zerograd run train.py --lr 0.1           everything behind the script is the script's
+  zerograd run train.py --lr 0.1           options after the script belong to the script
   zerograd run -m package.train            a module
-  zerograd run --trace traces train.py     keep every event, also of a run that is killed
+  zerograd run --trace traces train.py     keep every event, even if the run is killed
   zerograd run --report report.html train.py
-  zerograd run --mode full train.py        also losses and norms, and the first number that is none
+  zerograd run --mode full train.py        also read losses and norms, and find the first NaN or infinity
   zerograd run --strict train.py           exit 1 if a certain error or warning was found
-  zerograd run --strict --require-all train.py   or if a step was not audited
+  zerograd run --strict --require-all train.py   or if a step could not be audited
   torchrun --nproc-per-node 2 -m zerograd run train.py
   accelerate launch -m zerograd run train.py"""
 
@@ -21,20 +21,24 @@ EXAMPLES = """\
 def parser() -> Parser:
     parser = Parser(
         "run",
-        "Run a script and prove what every optimizer step consumed. Its output, arguments and exit status are its own.",
+        "Run a script and check the gradients that every optimizer step uses. Output and exit status stay the same.",
         examples=EXAMPLES,
         usage="zerograd run [OPTIONS] SCRIPT [ARGS ...]\n       zerograd run [OPTIONS] -m MODULE [ARGS ...]",
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 if a certain error or warning was found")
-    parser.add_argument("--require-all", action="store_true", help="exit 1 if a step was not audited")
-    parser.add_argument("--trace", metavar="FOLDER", default="", help="write a trace of every process into FOLDER")
-    parser.add_argument("--report", metavar="FILE", default="", help="write a page about the run: see zerograd report")
-    parser.add_argument("--live", action="store_true", help="a panel below the script's output, while it runs")
-    parser.add_argument("--mode", choices=("lean", "full"), default="lean", help="full: read losses and norms as well")
-    parser.add_argument("--sample", metavar="N", type=int, default=1, help="look at two steps of every N")
-    parser.add_argument("--possible", action="store_true", help="also show what a doubt may excuse")
-    parser.add_argument("--notes", action="store_true", help="also show what only costs time or memory")
-    parser.add_argument("-m", dest="module", action="store_true", help="the next word is a module, as in python -m")
+    parser.add_argument("--require-all", action="store_true", help="exit 1 if a step could not be audited")
+    parser.add_argument("--trace", metavar="FOLDER", default="", help="write a trace of every process to FOLDER")
+    parser.add_argument(
+        "--report", metavar="FILE", default="", help="write a page about the run, as zerograd report does"
+    )
+    parser.add_argument("--live", action="store_true", help="show a live panel below the script's output")
+    parser.add_argument(
+        "--mode", choices=("lean", "full"), default="lean", help="full: also read losses and norms (default: lean)"
+    )
+    parser.add_argument("--sample", metavar="N", type=int, default=1, help="audit two of every N steps (default: all)")
+    parser.add_argument("--possible", action="store_true", help="also show possible findings")
+    parser.add_argument("--notes", action="store_true", help="also show notes: what only costs time or memory")
+    parser.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m does")
     return parser
 
 

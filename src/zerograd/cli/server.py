@@ -12,8 +12,12 @@ EXAMPLES = """\
 
 
 def parser() -> Parser:
-    parser = Parser("server", "Serve an editor with findings, fixes and rule pages, as you type.", examples=EXAMPLES)
-    parser.add_argument("--stdio", action="store_true", help="accepted, for clients that say so: there is no other way")
+    parser = Parser(
+        "server", "Language server: findings, fixes and rule pages in your editor, as you type.", examples=EXAMPLES
+    )
+    parser.add_argument(
+        "--stdio", action="store_true", help="accepted for clients that pass it; there is no other transport"
+    )
     return parser
 
 

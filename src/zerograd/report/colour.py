@@ -1,4 +1,7 @@
-"""Whether to colour, and the few colours there are. rich would cost `check` its start-up time."""
+"""How a text is written to a terminal: whether to colour, the few colours there are, and how wide it may be.
+
+rich would cost `check` its start-up time.
+"""
 
 import os
 from collections.abc import Mapping
@@ -18,11 +21,27 @@ def wants_colour(choice: str, stream: TextIO, environ: Mapping[str, str] = os.en
     return environ.get("TERM") != "dumb" and stream.isatty()
 
 
-class Paint:
-    """`paint("text", "red", "bold")`, or the text alone where there is no colour."""
+def terminal_width(stream: TextIO, environ: Mapping[str, str] = os.environ) -> int:
+    """The columns of the terminal that a stream writes to; 0: it writes to none, and lines are as long as they are."""
+    try:
+        if not stream.isatty():
+            return 0
+        return int(environ.get("COLUMNS") or os.get_terminal_size(stream.fileno()).columns)
+    except (AttributeError, OSError, ValueError):
+        return 0
 
-    def __init__(self, *, on: bool) -> None:
+
+class Paint:
+    """`paint("text", "red", "bold")`, or the text alone where there is no colour. `width`: of the terminal, if any."""
+
+    def __init__(self, *, on: bool, width: int = 0) -> None:
         self._on = on
+        self.width = width
+
+    @classmethod
+    def of(cls, choice: str, stream: TextIO) -> "Paint":
+        """For a stream, by what was asked for: auto, always or never."""
+        return cls(on=wants_colour(choice, stream), width=terminal_width(stream))
 
     def __call__(self, text: str, *styles: str) -> str:
         if not self._on or not text:

@@ -1,23 +1,33 @@
-"""The lines of a finding, drawn: its own with a caret, its neighbours, and those that led there with their parts.
+"""The lines of a finding: its own and those that led there, and beside each what it does.
 
-   |
-10 |     loss.backward()     <- the gradient is deposited here
-11 |     optimizer.step()
-   |     ^^^^^^^^^^^^^^^^
+ 9 |     loss.backward()     adds to gradients that optimizer.step() has already used
+10 |     optimizer.step()    29% of this update is old
 """
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from zerograd.core.events import Site
-from zerograd.core.findings import Finding, Related, Severity
+from zerograd.core.findings import Finding, Severity
 from zerograd.report.colour import Paint
-from zerograd.source.text.lines import to_character
 
 STYLE = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "blue"}
-_CONTEXT = 1  # lines before and after
-_FOLDED = 6  # lines of a finding that are drawn before the rest is left out
+_BESIDE = 2  # lines other than its own: a finding is to be read at a glance
+_INDENT = 4  # columns that the outermost line keeps
 _TAB = 4
 _WIDEST = 160  # columns of a line: generated ones have thousands
+_ROOM = 24  # columns that a remark needs beside its line; with less it goes below
+_GAP = 4
+
+
+class Row(NamedTuple):
+    """A line of the program, and what is said of it."""
+
+    place: str  # its number, behind its file where that is another
+    is_here: bool  # in the document of the finding
+    text: str
+    remark: str
+    own: bool  # the line that the finding stands at
 
 
 def printable(text: str) -> str:
@@ -27,91 +37,85 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() or one == "\t" else "?" for one in text)
 
 
-def draw(finding: Finding, source: Callable[[str], list[str] | None], paint: Paint) -> Iterator[str]:
+def wrapped(text: str, width: int, *, indent: int) -> list[str]:
+    """The text in lines of at most `width` columns, broken between words. Width 0: one line."""
+    if not width or _columns(text) <= width:
+        return [text]
+    lead = len(text) - len(text.lstrip())
+    lines, line = [], " " * lead
+    for word in text.split():
+        if line.strip() and _columns(line) + 1 + _columns(word) > width:
+            lines.append(line)
+            line = " " * indent
+        line += word if not line.strip() else f" {word}"
+    return [*lines, line]
+
+
+def excerpt(
+    finding: Finding, source: Callable[[str], list[str] | None], paint: Paint, *, seen: str = ""
+) -> Iterator[str]:
+    rows = list(_rows(finding, source, seen))
+    margin = max((len(row.place) for row in rows if row.is_here), default=0)
+    texts = _dedented(rows)
+    beside_own = [_columns(_shown(text)) for text, row in zip(texts, rows, strict=True) if row.remark and row.is_here]
+    for row, text in zip(rows, texts, strict=True):
+        aligned = max(beside_own) if row.remark and row.is_here else _columns(_shown(text))
+        place = paint(row.place.rjust(margin), "cyan")
+        bar = paint("|", "cyan")
+        shown = paint(_shown(text), "bold") if row.own and len(rows) > 1 else _shown(text)
+        start = f"  {place} {bar} {shown}"
+        beside = 2 + max(margin, len(row.place)) + 3 + aligned + _GAP
+        if not row.remark:
+            yield start.rstrip()
+        elif not paint.width or beside + _ROOM <= paint.width:
+            first, *rest = wrapped(row.remark, paint.width - beside if paint.width else 0, indent=0)
+            yield f"{start}{' ' * (aligned + _GAP - _columns(_shown(text)))}{paint(first, 'yellow')}"
+            for more in rest:
+                yield f"  {' ' * max(margin, len(row.place))} {bar} {' ' * (aligned + _GAP)}{paint(more, 'yellow')}"
+        else:
+            yield start.rstrip()
+            below = " " * (len(text) - len(text.lstrip()) + 2)
+            for more in wrapped(row.remark, paint.width - margin - 5 - len(below), indent=0):
+                yield f"  {' ' * margin} {bar} {below}{paint(more, 'yellow')}"
+
+
+def _rows(finding: Finding, source: Callable[[str], list[str] | None], seen: str) -> Iterator[Row]:
+    """In the order of the document; of other files behind it. Without its text a place is named all the same."""
     site = finding.site
-    text = source(site.document) or []
-    elsewhere = [other for other in finding.related if other.site.document != site.document]
-    numbers = _numbers(finding, text) if 0 < site.line <= len(text) else []
-    margin = _Margin(len(str(max([*numbers, *(other.site.line for other in elsewhere)], default=0))), paint)
-    if numbers:
-        yield margin.blank()
-        yield from _excerpt(finding, text, numbers, margin, paint)
-        yield margin.blank()
-    for other in elsewhere:
-        yield from _beside(other, source(other.site.document) or [], margin, paint)
-
-
-class _Margin:
-    def __init__(self, width: int, paint: Paint) -> None:
-        self._width = width
-        self._paint = paint
-
-    def blank(self, text: str = "") -> str:
-        return f"  {' ' * self._width} {self._paint('|', 'cyan')} {text}".rstrip()
-
-    def line(self, number: int, text: str) -> str:
-        return f"  {self._paint(str(number).rjust(self._width), 'cyan')} {self._paint('|', 'cyan')} {text}".rstrip()
-
-    def gap(self) -> str:
-        return f"  {self._paint('.' * self._width, 'cyan')} {self._paint('|', 'cyan')}"
-
-    def arrow(self, text: str) -> str:
-        return f"  {' ' * self._width}{self._paint('-->', 'cyan')} {text}"
-
-
-def _parts(finding: Finding) -> dict[int, str]:
-    """What is said beside other lines of the finding's own document."""
-    parts: dict[int, list[str]] = {}
+    remarks: dict[Site, list[str]] = {}
     for other in finding.related:
-        if other.site.document == finding.site.document and other.site.line != finding.site.line:
-            parts.setdefault(other.site.line, []).append(other.message)
-    return {line: printable("; ".join(messages)) for line, messages in parts.items()}
+        place = Site(other.site.path, other.site.line, cell=other.site.cell)
+        if other.message not in remarks.setdefault(place, []):
+            remarks[place].append(other.message)
+    own = Site(site.path, site.line, cell=site.cell)
+    said = [*remarks.pop(own, []), *([seen] if seen else [])]
+    beside = _chosen(remarks)
+    here = [own, *(place for place in beside if place.document == site.document)]
+    for place in [*sorted(here), *(place for place in beside if place.document != site.document)]:
+        text = source(place.document) or []
+        line = text[place.line - 1].rstrip() if 0 < place.line <= len(text) else ""
+        remark = printable("; ".join(said if place == own else remarks[place]))
+        here_too = place.document == site.document
+        name = str(place.line) if here_too else f"{printable(place.document)}:{place.line}"
+        if line or (remark and place.line):
+            code = line.expandtabs(_TAB) if here_too else line.strip()
+            yield Row(name, here_too, code, remark, own=place == own)
 
 
-def _end(site: Site) -> int:
-    return max(site.line, min(site.end_line, site.line + _FOLDED))
+def _chosen(remarks: dict[Site, list[str]]) -> list[Site]:
+    """The few lines that say most: what makes it only possible, then one of each kind, then more of the same."""
+    unlike: dict[tuple[str, ...], Site] = {}
+    for place, said in remarks.items():
+        unlike.setdefault(tuple(said), place)
+    first = sorted(unlike.values(), key=lambda place: not remarks[place][0].startswith("only possible"))
+    return [*first, *(place for place in remarks if place not in first)][:_BESIDE]
 
 
-def _numbers(finding: Finding, text: list[str]) -> list[int]:
-    """The lines to draw. Empty ones do not begin or end an excerpt."""
-    site = finding.site
-    kept = {*range(site.line, _end(site) + 1), *_parts(finding)}
-    wanted = (kept | set(range(site.line - _CONTEXT, _end(site) + _CONTEXT + 1))) & set(range(1, len(text) + 1))
-    return [number for number in sorted(wanted) if number in kept or text[number - 1].strip()]
-
-
-def _excerpt(finding: Finding, text: list[str], numbers: list[int], margin: _Margin, paint: Paint) -> Iterator[str]:
-    site, parts = finding.site, _parts(finding)
-    aligned = max((_width(text[number - 1].rstrip()) for number in numbers if number in parts), default=0)
-    last = numbers[0] - 1
-    for number in numbers:
-        if number > last + 1:
-            yield margin.gap()
-        last = number
-        line = text[number - 1].rstrip()
-        told = ""
-        if number in parts:
-            told = " " * (min(aligned, _WIDEST) - _width(line)) + paint(f"    <- {parts[number]}", "yellow")
-        yield margin.line(number, _shown(line) + told)
-        if site.line <= number <= _end(site):
-            yield margin.blank(paint(_caret(site, number, line), STYLE[finding.severity], "bold"))
-
-
-def _beside(other: Related, text: list[str], margin: _Margin, paint: Paint) -> Iterator[str]:
-    """A part that was taken in another file: its place, and its line if there is one."""
-    site = other.site
-    yield margin.arrow(f"{printable(site.document)}:{site.line}:{site.column}: {printable(other.message)}")
-    if 0 < site.line <= len(text):
-        yield margin.line(site.line, _shown(text[site.line - 1].rstrip()))
-
-
-def _caret(site: Site, number: int, line: str) -> str:
-    """Under line `number` of a finding. The columns of a run are unknown: then all of the line is underlined."""
-    indent = len(line) - len(line.lstrip())
-    start = to_character(line, site.column) if site.end_column and number == site.line else indent
-    end = to_character(line, site.end_column) if site.end_column and number == site.end_line else len(line)
-    before = min(_width(line[:start]), _WIDEST)
-    return " " * before + "^" * max(1, min(_width(line[:end]), _WIDEST) - before)
+def _dedented(rows: list[Row]) -> list[str]:
+    """All of the finding's own document moved to the left alike, until the outermost is where one looks for it."""
+    indents = [len(row.text) - len(row.text.lstrip()) for row in rows if row.is_here and row.text.strip()]
+    spare = max(0, min(indents, default=0) - _INDENT)
+    return [row.text[spare:] if row.is_here else row.text for row in rows]
 
 
 def _shown(line: str) -> str:
@@ -119,7 +123,7 @@ def _shown(line: str) -> str:
     return line if len(line) <= _WIDEST else f"{line[:_WIDEST]} ..."
 
 
-def _width(line: str) -> int:
+def _columns(line: str) -> int:
     """Columns of a terminal, in which some characters take two and some none."""
     line = line.expandtabs(_TAB)
     if line.isascii():

@@ -1,38 +1,37 @@
 """The closing line of a check, for people: what was found, and what was not shown."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
-from zerograd.core.findings import Certainty, Finding, Safety
+from zerograd.core.findings import Finding, Safety
+from zerograd.core.tally import count, is_shown, tally
 
 
-class Told(NamedTuple):
+class Rest(NamedTuple):
     """What a check has to say beside its findings."""
 
     files: int
-    hidden: int = 0  # possible findings and notes that nobody asked for
     known: int = 0  # findings of the baseline
     gone: int = 0  # entries of the baseline that are not found any more
     unread: int = 0  # files that could not be read
     fixed: int = 0  # findings that are gone, since their fixes were applied
 
 
-def footer(shown: list[Finding], told: Told) -> str:
-    """What was found and what was not shown, in one line."""
-    certain = sum(finding.certainty is Certainty.CERTAIN for finding in shown)
-    parts = [f"{count(certain, 'finding')} in {count(told.files, 'file')}"]
-    if len(shown) > certain:
-        parts.append(f"{len(shown) - certain} possible")
-    if told.fixed:
-        parts.append(f"{told.fixed} fixed")
-    parts += _fixable(shown)
-    if told.hidden:
-        parts.append(f"{told.hidden} hidden (--possible, --notes)")
-    if told.known:
-        parts.append(f"{told.known} known")
-    if told.gone:
-        parts.append(f"{told.gone} of the baseline gone (--write-baseline)")
-    if told.unread:
-        parts.append(f"{count(told.unread, 'file')} could not be read")
+def footer(found: Iterable[Finding], rest: Rest, *, possible: bool, notes: bool) -> str:
+    """`found`: everything, also what was not shown; `possible`, `notes`: whether those were."""
+    everything = list(found)
+    said = tally(everything, possible=possible, notes=notes) or "nothing found"
+    parts = [f"{said}; {count(rest.files, 'file')} read"]
+    if rest.fixed:
+        parts.append(f"{rest.fixed} fixed")
+    parts += _fixable([one for one in everything if is_shown(one, possible=possible, notes=notes)])
+    if rest.known:
+        parts.append(f"{rest.known} in the baseline")
+    if rest.gone:
+        entries = count(rest.gone, "entry", "entries")
+        parts.append(f"{entries} of the baseline not found any more (--write-baseline removes them)")
+    if rest.unread:
+        parts.append(f"{count(rest.unread, 'file')} could not be read")
     return ", ".join(parts)
 
 
@@ -43,7 +42,3 @@ def _fixable(shown: list[Finding]) -> list[str]:
     if unsafe:
         parts.append(f"{unsafe} {'more ' if safe else ''}fixable with --fix --unsafe-fixes")
     return parts
-
-
-def count(number: int, what: str, several: str = "") -> str:
-    return f"{number} {what if number == 1 else several or what + 's'}"

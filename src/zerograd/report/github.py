@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from zerograd.core.findings import Finding, Severity
 from zerograd.report.colour import Paint
-from zerograd.report.text import Source
+from zerograd.report.text import Source, fix_of
 from zerograd.source.text.lines import to_utf16
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
@@ -27,8 +27,7 @@ def _command(finding: Finding, source: Source) -> str:
 def _message(finding: Finding) -> str:
     lines = [str(finding)]
     lines += [f"{one.site.document}:{one.site.line}:{one.site.column}: {one.message}" for one in finding.related]
-    lines += [f"cure: {finding.cure}"] if finding.cure else []
-    lines += [f"fix: {finding.fix.message}"] if finding.fix else []
+    lines += [f"fix: {fix}"] if (fix := fix_of(finding)) else []
     return "\n".join(lines)
 
 

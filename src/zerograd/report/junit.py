@@ -5,7 +5,7 @@ from itertools import groupby
 
 from zerograd.core.findings import Finding
 from zerograd.report.colour import Paint
-from zerograd.report.text import Source
+from zerograd.report.text import Source, fix_of
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 
@@ -34,7 +34,7 @@ def _case(finding: Finding) -> list[str]:
     """What would not fail a check does not fail a case: it is told in its output."""
     site = finding.site
     name = f"{finding.code} {finding.name} ({f'cell {site.cell}, ' if site.cell else ''}line {site.line})"
-    told = "\n".join(filter(None, [str(finding), f"cure: {finding.cure}" if finding.cure else ""]))
+    told = "\n".join([str(finding), *([f"fix: {fix}"] if (fix := fix_of(finding)) else [])])
     place = f'file={_quoted(site.path)} line="{site.line}"'
     failure = f"failure message={_quoted(finding.message)} type={_quoted(finding.severity.value)}"
     inside = f"<{failure}>{_escaped(told)}</failure>" if finding.fails else f"<system-out>{_escaped(told)}</system-out>"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from zerograd.core.findings import Finding, Severity
 from zerograd.report.colour import Paint
-from zerograd.report.text import Source
+from zerograd.report.text import Source, fix_of
 
 _SEVERITIES = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "advice"}
 
@@ -20,7 +20,7 @@ def render(findings: Iterable[Finding], source: Source, paint: Paint) -> str:
 def _message(finding: Finding) -> dict[str, object]:
     lines = [finding.message]
     lines += [f"{one.site.document}:{one.site.line}: {one.message}" for one in finding.related]
-    lines += [f"cure: {finding.cure}"] if finding.cure else []
+    lines += [f"fix: {fix}"] if (fix := fix_of(finding)) else []
     return {
         "path": finding.site.path,
         "line": None if finding.site.cell else finding.site.line,  # a notebook's lines are not its file's

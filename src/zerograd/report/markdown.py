@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from zerograd.report.printable import printable
 from zerograd.report.quoting import excerpts
 from zerograd.report.story import Story, Told
-from zerograd.report.verdict import rest_of, verdict
+from zerograd.report.verdict import closing, verdict
 
 _UNSURE = ":grey_question:"
 _SIGNS = {
@@ -28,7 +28,7 @@ def markdown(story: Story) -> str:
                 "",
                 f"{_SIGNS[said.tone]} **{_text(said.sentence)}** {_text(said.also)}".rstrip(),
                 "",
-                *([f"**What to change:** {_text(said.edit)}", ""] if said.edit and said.tone != "bad" else []),
+                *([f"**Fix:** {_text(said.edit)}", ""] if said.edit and said.tone != "bad" else []),
                 *_lanes(story),
                 *_findings(story),
             ]
@@ -38,7 +38,7 @@ def markdown(story: Story) -> str:
 
 
 def _lanes(story: Story) -> Iterator[str]:
-    yield "| optimizer | steps | backwards | skipped | never used | used when stale |"
+    yield "| optimizer | steps | backwards | skipped | never used | old gradients used |"
     yield "|---|--:|--:|--:|--:|--:|"
     for lane in story.lanes:
         name = lane.title if len(story.processes) == 1 else f"{story.processes[lane.rank].name}: {lane.title}"
@@ -63,10 +63,9 @@ def _findings(story: Story) -> Iterator[str]:
         yield from _source(story, told)
         if finding.cure:
             yield ""
-            yield f"**Cure:** {_text(finding.cure)}"
-    hidden = rest_of([told.finding for told in story.told if not told.finding.fails])
-    if hidden:
-        yield f"\nIn the full report: {hidden}."
+            yield f"**Fix:** {_text(finding.cure)}"
+    if any(not told.finding.fails for told in story.told):
+        yield f"\nIn all: {closing(story)}."
 
 
 def _source(story: Story, told: Told) -> Iterator[str]:

@@ -60,7 +60,7 @@ def _hop(moment: Moment, process: Process) -> Hop:
 
 def way_of(finding: Finding, source: Callable[[str], list[str] | None]) -> Way:
     """Of a finding in source: the lines that took part, in their order, and its own."""
-    parts = [*((one.site, one.message) for one in finding.related), (finding.site, "here it is judged")]
+    parts = [*((one.site, one.message) for one in finding.related), (finding.site, "is where it goes wrong")]
     hops = (Hop(site, _line(site, source(site.document)), told) for site, told in parts)
     return Way(finding, tuple(hops), "", left_out=False)
 
@@ -84,8 +84,8 @@ def as_text(way: Way) -> str:
         lines.append(f"  {number:>2}  {place:<{wide}}  {hop.did:<{long}}  {printable(hop.told)}")
     why = rule.explanation.strip().partition("\n\n")[0].replace("\n", " ")
     lines += ["", f"  why: {why}"]
-    if finding.cure:
-        lines.append(f"  cure: {printable(finding.cure, longest=900)}")
     if finding.fix:
         lines.append(f"  fix: {printable(finding.fix.message)} (zerograd check --diff --unsafe-fixes shows it)")
+    elif finding.cure:
+        lines.append(f"  fix: {printable(finding.cure, longest=900)}")
     return "\n".join(line.rstrip() for line in [*lines, f"  more: zerograd rule {finding.code}"]) + "\n"

@@ -7,12 +7,8 @@ from zerograd.core.events import Site
 from zerograd.core.findings import Finding
 from zerograd.report.lane import Lane
 
-_ITSELF = re.compile(r"(?<!an )(?<!every )\b(?:the )?optimizer\b(?! that)")  # in a cure
-_OWN = "the optimizer's own objective"
-_FEEDS = ("the gradient is deposited here", _OWN)  # the part that its own backward takes
 _BACKWARD = re.compile(r"(?<![\w.])backward\(\) on line (\d+)|^backward\(\)")  # there, or here
 _LOSS = re.compile(r"([\w.]+)\.backward\(")
-_PARTS = {_OWN: "{}'s own objective", "left here": "leaves gradients in {} too"}
 
 
 def phrased(finding: Finding, lane: Lane | None, line_of: Callable[[Site], str] = lambda _: "") -> Finding:
@@ -20,30 +16,24 @@ def phrased(finding: Finding, lane: Lane | None, line_of: Callable[[Site], str] 
 
     `line_of`: the text of a line, if it is known.
     """
-    cure, path = finding.cure, finding.site.path
+    path = finding.site.path
 
     def spelled(found: re.Match[str]) -> str:
         loss = _LOSS.findall(line_of(Site(path, int(found[1])) if found[1] else finding.site))
         return f"{loss[0]}.{found[0]}" if len(loss) == 1 else found[0]
 
-    fed = {other.site.line for other in finding.related if other.message in _FEEDS}
-    if len(fed) == 1:
-        cure = cure.replace("backward()", f"backward() on line {fed.pop()}", 1)
-    finding = finding._replace(message=_BACKWARD.sub(spelled, finding.message), cure=_BACKWARD.sub(spelled, cure))
-    if lane is None or not lane.called:
-        return finding
-    parts = [_PARTS.get(other.message, other.message).replace("{}", lane.called) for other in finding.related]
-    return finding._replace(
-        message=in_their_words(finding.message, lane),
-        cure=_ITSELF.sub(lambda _: lane.called, finding.cure),
-        related=tuple(other._replace(message=part) for other, part in zip(finding.related, parts, strict=True)),
-    )
+    def told(text: str) -> str:
+        return in_their_words(text, lane) if lane is not None else text
+
+    related = tuple(other._replace(message=told(other.message)) for other in finding.related)
+    message, cure = (told(_BACKWARD.sub(spelled, text)) for text in (finding.message, finding.cure))
+    return finding._replace(message=message, cure=cure, related=related)
 
 
 def in_their_words(text: str, lane: Lane) -> str:
     if not lane.called or lane.family not in text:
         return text
-    return re.sub(rf"\b{re.escape(lane.family)}(?=\.step\(\)| never is)", lambda _: lane.called, text)
+    return re.sub(rf"\b{re.escape(lane.family)}(?=\.step\(\)|\.zero_grad\(\)| is never)", lambda _: lane.called, text)
 
 
 def placed(finding: Finding) -> str:

@@ -33,9 +33,11 @@ class _Source(NamedTuple):
 def excerpts(finding: Finding, header: Mapping[str, object]) -> list[Excerpt]:
     """One for each file that the finding names and that is still there."""
     told: dict[str, dict[int, str]] = {}
+    site = finding.site
+    own = [other.message for other in finding.related if (other.site.path, other.site.line) == (site.path, site.line)]
     for other in finding.related:
         told.setdefault(other.site.path, {})[other.site.line] = other.message
-    told.setdefault(finding.site.path, {})[finding.site.line] = finding.code
+    told.setdefault(site.path, {})[site.line] = f"{finding.code}: {'; '.join(own)}" if own else finding.code
     found = [_excerpt(path, lines, header) for path, lines in told.items() if not finding.site.cell]
     return [one for one in found if one is not None]
 

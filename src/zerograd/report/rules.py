@@ -13,9 +13,9 @@ _FRONT_ENDS = {
     Sees.FULL: "`zerograd run --mode full`",
 }
 _FIXES = {
-    Fix.NONE: "none: the cure is told, and yours to make",
-    Fix.SAFE: "safe: `--fix` makes it, and the training stays what it was",
-    Fix.UNSAFE: "unsafe: `--fix --unsafe-fixes` makes it, and the training changes, which is its purpose",
+    Fix.NONE: "none",
+    Fix.SAFE: "safe: `--fix` makes it, and training stays exactly the same",
+    Fix.UNSAFE: "unsafe: `--fix --unsafe-fixes` makes it; it changes the training, which is the point",
 }
 
 _MARK = re.compile(r"\s*# (?:error|note|source|run|full): \[\w+\]")
@@ -31,7 +31,7 @@ def as_object(rule: Rule) -> dict[str, object]:
         "bad": rule.bad,
         "good": rule.good,
         "sees": rule.sees.names(),
-        "cure": rule.remedy,
+        "cure": rule.general_remedy,
         "fix": rule.fix.value,
     }
 
@@ -43,7 +43,7 @@ def as_page(rule: Rule) -> str:
         [
             f"# {rule.code} {rule.name}",
             "",
-            f"{rule.severity.value.capitalize()}. Seen by {seen}.",
+            f"{rule.severity.value.capitalize()}. Found by {seen}.",
             "",
             rule.explanation.strip(),
             "",
@@ -60,9 +60,9 @@ def as_page(rule: Rule) -> str:
             rule.good.rstrip(),
             "```",
             "",
-            f"Cure: {rule.remedy}.",
+            f"How to fix it: {rule.general_remedy}.",
             "",
-            f"Fix: {_FIXES[rule.fix]}.",
+            f"Automatic fix: {_FIXES[rule.fix]}.",
             "",
             *_allowing(rule),
         ]
@@ -90,7 +90,25 @@ def _told(rule: Rule) -> list[str]:
 def _allowing(rule: Rule) -> list[str]:
     if Sees.SOURCE not in rule.sees:
         return []
-    return [f"To allow it in one place: `# zerograd: ignore[{rule.code}]`; everywhere: `--ignore {rule.name}`.", ""]
+    return [f"To ignore it in one place: `# zerograd: ignore[{rule.code}]`; everywhere: `--ignore {rule.name}`.", ""]
+
+
+def as_rows(rules: Iterable[Rule]) -> list[list[str]]:
+    """One line for each rule, below a head."""
+    words = {Sees.SOURCE: "check", Sees.RUN: "run", Sees.FULL: "run --mode full"}
+    head = ["code", "name", "severity", "found by", "fix", "what is wrong"]
+    rows = [
+        [
+            rule.code,
+            rule.name,
+            rule.severity.value,
+            ", ".join(word for front, word in words.items() if front in rule.sees),
+            rule.fix.value,
+            summary(rule),
+        ]
+        for rule in rules
+    ]
+    return [head, *rows]
 
 
 def as_index(rules: Iterable[Rule]) -> str:
@@ -104,11 +122,11 @@ def as_index(rules: Iterable[Rule]) -> str:
         [
             "# Rules",
             "",
-            "Made from the rule objects by `make pages`; `zerograd rule CODE` prints the same text. `source` is what",
-            "`zerograd check` sees, `run` what `zerograd run` and `audit()` see, `full` the same in full mode. Errors",
-            "and warnings fail a check if they are certain; notes are counted, and shown with `--notes`.",
+            "`make pages` writes this table from the rules; `zerograd rule CODE` prints a rule. `source` means that",
+            "`zerograd check` finds it, `run` that `zerograd run` and `audit()` find it, `full` that they do in full",
+            "mode. Certain errors and warnings fail a check; notes are counted, and shown with `--notes`.",
             "",
-            "| code | name | fault | severity | seen by | fix |",
+            "| code | name | what is wrong | severity | found by | automatic fix |",
             "|---|---|---|---|---|---|",
             *rows,
             "",

@@ -1,9 +1,9 @@
 """What came of a run: the cause in one sentence, what to do about it, and how much of the run it concerns."""
 
-from collections import Counter
 from typing import NamedTuple
 
-from zerograd.core.findings import Certainty, Finding, Severity
+from zerograd.core.findings import Certainty, Finding
+from zerograd.core.tally import tally
 from zerograd.report.phrasing import placed
 from zerograd.report.printable import printable
 from zerograd.report.story import Story, Told
@@ -25,8 +25,8 @@ class Verdict(NamedTuple):
 def verdict(story: Story) -> Verdict:
     steps = sum(lane.steps for lane in story.lanes)
     worst = story.told[0] if story.told else None
-    others = rest_of([told.finding for told in story.told[1:]])
-    rest = _sentences(f"There is more below: {others}" if others else "", _left_out(story.coverage)).rstrip(".")
+    everything = f"In all: {closing(story)}" if story.told[1:] else ""
+    rest = _sentences(everything, _left_out(story.coverage)).rstrip(".")
     if worst is None and not story.coverage.whole:
         return Verdict("part", _in_part(story.coverage))
     if worst is None:
@@ -38,7 +38,7 @@ def verdict(story: Story) -> Verdict:
     if finding.certainty is Certainty.CERTAIN:
         unused = sum(lane.unused for lane in story.lanes) if finding.code == "ZG102" else 0
         backwards = _many(sum(lane.deposits for lane in story.lanes), "backward")
-        sentence = f"{unused:,} of {backwards} taught nothing: {placed(finding)}." if unused else _cause(finding)
+        sentence = f"{unused:,} of {backwards} were never used: {placed(finding)}." if unused else _cause(finding)
         return Verdict("note", printable(sentence, longest=_LONGEST), edit, _sentences(_right(steps), rest))
     return Verdict("possible", f"Possible fault: {_cause(finding)}", edit, _sentences(_UNPROVED, _right(steps), rest))
 
@@ -53,22 +53,13 @@ def _left_out(coverage: Coverage) -> str:
     return "" if coverage.whole else f"{coverage.share} were audited; {coverage.why}"
 
 
-_NOTHING = "No optimizer stepped in this trace, so nothing was consumed."
-_UNPROVED = "This run does not prove it: look whether it is meant"
+_NOTHING = "No optimizer stepped in this trace, so no gradients were used."
+_UNPROVED = "This run does not prove it: check whether it is intended"
 
 
-def rest_of(findings: list[Finding]) -> str:
-    """How many others there are of each sort."""
-    sorts = Counter(
-        "possible fault"
-        if finding.certainty is Certainty.POSSIBLE
-        else "note"
-        if finding.severity is Severity.NOTE
-        else "other fault"
-        for finding in findings
-    )
-    told = [_many(sorts[sort], sort) for sort in ("other fault", "note", "possible fault") if sorts[sort]]
-    return " and ".join([", ".join(told[:-1]), told[-1]] if told[1:] else told)
+def closing(story: Story) -> str:
+    """How many findings of each kind, in the words that every front end closes with."""
+    return tally(told.finding for told in story.told)
 
 
 def _cause(finding: Finding) -> str:
@@ -81,10 +72,10 @@ def _cause(finding: Finding) -> str:
 def _accounted(story: Story, steps: int) -> str:
     skips = sum(lane.skips for lane in story.lanes)
     if not skips:
-        return f"Every gradient accounted for: {_many(steps, 'step')}, each with what was deposited for it."
+        return f"Every gradient accounted for: {_many(steps, 'step')}, each used the gradients computed for it."
     used = steps - sum(lane.skipped for lane in story.lanes)
-    whose = f"{_many(used, 'step')} used what was deposited for {'it' if used == 1 else 'them'}"
-    were = f"{skips:,} {'was' if skips == 1 else 'were'} skipped (not finite) and used nothing"
+    whose = f"{_many(used, 'step')} used the gradients computed for {'it' if used == 1 else 'them'}"
+    were = f"{skips:,} {'was' if skips == 1 else 'were'} skipped (not finite)"
     return f"Every gradient accounted for: {whose}, {were}."
 
 
@@ -102,7 +93,7 @@ def _share(story: Story, told: Told) -> str:
 
 
 def _right(steps: int) -> str:
-    return f"No step is known to have used a wrong gradient ({_many(steps, 'step')})"
+    return f"No step is known to have used wrong gradients ({_many(steps, 'step')})"
 
 
 def _sentences(*parts: str) -> str:

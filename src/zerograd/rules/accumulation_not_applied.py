@@ -1,8 +1,8 @@
-"""Accumulation is configured, but every micro-batch is stepped on its own.
+"""Gradient accumulation is configured, but the loop steps after every micro-batch.
 
-The loss is divided by N, or the framework is told to accumulate over N micro-batches, and then the loop steps and
-clears after each one: no `accumulate()` block, no guard, or a second step outside the guard. The batch is N times
-smaller than it is meant to be, and the gradient N times too small on top of it.
+The loss is divided by N, or the framework is configured to accumulate over N micro-batches. But the loop steps and
+clears after each one: there is no `accumulate()` block, no test, or a second step outside the test. The batch is N
+times smaller than intended, and the gradient is also N times too small.
 """
 
 from collections.abc import Iterator
@@ -18,6 +18,8 @@ for i, (x, y) in enumerate(loader):
     loss = nn.functional.mse_loss(model(x), y) / accumulation_steps
     loss.backward()
     optimizer.step()  # error: [ZG106]
+    if (i + 1) % accumulation_steps == 0:
+        print(f"update {(i + 1) // accumulation_steps}")
 """
 
 GOOD = """\
@@ -39,10 +41,10 @@ def breaks(window: Window) -> Iterator[Broken]:
 RULE = Rule(
     code="ZG106",
     name="accumulation-not-applied",
-    message="{step} consumes one micro-batch at a time, though {why}",
+    message="{step} runs too often: {why}",
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
-    remedy="step once per group: if (i + 1) % N == 0, or with accelerator.accumulate(model)",
+    remedy="call {step} only at the end of each group: if (i + 1) % N == 0",
     fix=Fix.NONE,
     lacks=idiom,
     asks=Question(Window, breaks),

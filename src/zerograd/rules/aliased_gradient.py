@@ -1,11 +1,11 @@
-"""Two parameters share one gradient, and only one of them lets go of it.
+"""Two parameters share one gradient tensor, and only one of them is cleared.
 
-`shared.grad = local.grad` copies nothing: both names stand for one tensor. Asynchronous actor-critics use this to hand
-a worker's gradients to the shared model. It was safe while `zero_grad()` filled with zeros, because that emptied both;
-since torch 2.0 it sets the one it is called on to None. The other keeps the old tensor, the next `backward()` adds to
-it, and the sum of all past gradients is handed over again.
+`shared.grad = local.grad` copies nothing: both names refer to one tensor. Asynchronous actor-critics do this to give a
+worker's gradients to the shared model. It was safe when `zero_grad()` filled gradients with zeros, because that cleared
+both. Since torch 2.0 `zero_grad()` sets only its own `.grad` to None. The other parameter keeps the old tensor, the
+next `backward()` adds to it, and the sum of all past gradients is assigned again.
 
-Clear both models, copy (`local.grad.clone()`), or clear with `set_to_none=False`.
+Clear both models, or clear with `set_to_none=False`.
 """
 
 from collections.abc import Iterator
@@ -48,9 +48,9 @@ def breaks(one: Shared) -> Iterator[Broken]:
 RULE = Rule(
     code="ZG305",
     name="aliased-gradient",
-    message="{what} shares one gradient between two parameters: {cleared} leaves {giver} adding to the old sum",
+    message="{what} shares one gradient, and only one side is cleared",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="clear both models, or assign local.grad.clone()",
+    remedy="in every iteration, also clear the model that {giver} belongs to",
     fix=Fix.UNSAFE,
     lacks=idiom,
     asks=Question(Shared, breaks),
@@ -58,5 +58,5 @@ RULE = Rule(
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",
-    in_run="{step} consumes gradients that another parameter holds as well: cleared here, they kept growing there",
+    in_run="{step} uses gradients that another parameter shares and never clears",
 )

@@ -1,8 +1,8 @@
-"""Two clears do the same work.
+"""Gradients are cleared twice in a row.
 
-The second one finds nothing to clear: `model.zero_grad()` beside `optimizer.zero_grad()` for an optimizer that holds
-all of the model, or a clear at the end of an iteration and another at the top of the next. It does no harm but to the
-reader, who looks for the reason, and to the next change: whoever moves one of them finds that nothing depends on it.
+The second clear finds nothing to do: `model.zero_grad()` next to `optimizer.zero_grad()` when the optimizer holds the
+whole model, or a clear at the end of an iteration and another at the top of the next. It does no harm, but it is
+confusing to read and easy to get wrong when one of the two is moved.
 """
 
 from collections.abc import Iterator
@@ -33,17 +33,17 @@ for x, y in loader:
 def breaks(clear: Clear) -> Iterator[Broken]:
     """A clear of what another one has emptied."""
     if clear.after:
-        related = (Related(clear.first, "they are cleared here"),) if clear.first is not None else ()
+        related = (Related(clear.first, "has already cleared them"),) if clear.first is not None else ()
         yield Broken(clear.site, True, {"clear": clear.what, "other": clear.after}, related=related)
 
 
 RULE = Rule(
     code="ZG403",
     name="cleared-twice",
-    message="{clear} clears what {other} has already cleared",
+    message="{clear} repeats {other}",
     sees=Sees.SOURCE,
     severity=Severity.NOTE,
-    remedy="keep one of the two",
+    remedy="remove this {clear}",
     fix=Fix.SAFE,
     lacks=idiom,
     asks=Question(Clear, breaks),

@@ -1,11 +1,11 @@
 """Gradients are clipped while the loss scale is still multiplied into them.
 
 With a `GradScaler` the gradients in `.grad` are the true ones times a large factor (65,536 at the start) until
-`scaler.unscale_(optimizer)` or `scaler.step(optimizer)` divides it out. A clip before that compares the scaled norm
-with a limit that was meant for the true one, so nearly every gradient is cut down to almost nothing, by a factor that
-changes whenever the scale does. Training goes on, slowly, and the clip threshold means something else on every step.
+`scaler.unscale_(optimizer)` or `scaler.step(optimizer)` divides by it. Clipping before that compares the scaled norm
+with a limit meant for the true one. Nearly every gradient is cut down to almost nothing, by a factor that changes
+whenever the scale does. Training goes on, slowly.
 
-With apex the scale is taken away where the block of `with amp.scale_loss(loss, optimizer)` ends: clip behind it, not
+With apex the scale is removed at the end of the `with amp.scale_loss(loss, optimizer)` block: clip after it, not
 inside.
 """
 
@@ -46,13 +46,14 @@ def lacks(state: State, event: Event) -> Kind | None:
 RULE = Rule(
     code="ZG201",
     name="clip-before-unscale",
-    message="{clip} clips gradients that are still multiplied by the loss scale",
+    message="{clip} clips gradients before they are unscaled",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="call scaler.unscale_(optimizer) before you clip",
+    remedy="call scaler.unscale_(optimizer) before clipping",
     fix=Fix.UNSAFE,
     lacks=lacks,
     at=Kind.CLIP,
     led_by=(Kind.DEPOSIT,),
+    beside=((Kind.DEPOSIT, "adds gradients multiplied by the loss scale"),),
     bad=SCALED + BAD,
     good=SCALED + GOOD,
     explanation=__doc__ or "",

@@ -1,10 +1,9 @@
-"""Gradients are clipped where it has no effect, or more often than once a step.
+"""Gradients are clipped where it has no effect, or more than once per step.
 
-Clipping belongs between the last `backward()` of a step and the step itself. After the step it shortens gradients that
-were already used; before the backward it shortens leftovers, or nothing. Once per micro-batch it clips partial sums:
-the first micro-batches are cut again and again, and the result is no longer the clipped gradient of the group. And a
-clip of one network before the step of another (`clip_grad_norm_(policy.parameters())` before `value_optimizer.step()`)
-clips nothing that is used.
+Clip between the last `backward()` and the step. After the step, the clipped gradients were already used. Before
+`backward()` there is nothing to clip, or only leftovers. Once per micro-batch, partial sums are clipped: the first
+micro-batches are cut again and again, and the result is not the clipped gradient of the group. Clipping one network
+before another one steps (`clip_grad_norm_(policy.parameters())` before `value_optimizer.step()`) also has no effect.
 
 A clip with an infinite limit only measures the norm and is never reported.
 """
@@ -47,7 +46,7 @@ def lacks(state: State, event: Event) -> Kind | None:
 
 def breaks(clip: UnusedClip) -> Iterator[Broken]:
     """A clip of what no step uses."""
-    yield Broken(clip.site, clip.certain, {"clip": clip.what, "place": clip.place})
+    yield Broken(clip.site, clip.certain, {"clip": clip.what, "place": clip.place}, remedy=clip.fix)
 
 
 RULE = Rule(
@@ -55,12 +54,13 @@ RULE = Rule(
     name="clip-out-of-place",
     message="{clip} clips {place}",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="clip once, after the last backward() and before the step",
+    remedy="clip once, after the last backward() and right before step()",
     fix=Fix.UNSAFE,
     lacks=lacks,
     asks=Question(UnusedClip, breaks),
     at=Kind.CLIP,
     led_by=(Content.SPENT, Kind.CLIP),
+    beside=((Kind.CONSUME, "has already used the gradients"),),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",

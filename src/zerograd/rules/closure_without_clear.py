@@ -1,8 +1,8 @@
 """A closure runs backward without clearing first.
 
-An optimizer such as LBFGS calls its closure several times in one step, to look at the loss from different places. Each
-call must leave the gradient of that place in `.grad`; without a clear it leaves the sum of all of them, and the line
-search follows a direction that no point of the loss has.
+An optimizer such as LBFGS calls its closure several times in one step, to evaluate the loss at different points. Each
+call must leave the gradient of that point in `.grad`. Without a clear it leaves the sum over all points so far, and the
+line search follows a direction that is not the gradient at any point.
 """
 
 from collections.abc import Iterator
@@ -41,9 +41,9 @@ def breaks(closure: UnclearedClosure) -> Iterator[Broken]:
 RULE = Rule(
     code="ZG009",
     name="closure-without-clear",
-    message="the closure given to {step} runs backward() without clearing: every evaluation adds to the last",
+    message="the closure of {step} runs backward() without clearing first",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="call optimizer.zero_grad() at the top of the closure",
+    remedy="call {clearing} at the top of the closure",
     fix=Fix.UNSAFE,
     lacks=idiom,
     asks=Question(UnclearedClosure, breaks),

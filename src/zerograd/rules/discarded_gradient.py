@@ -1,16 +1,16 @@
-"""A step finds nothing, because the gradients were cleared before it could use them.
+"""A step finds no gradients, because they were cleared before it could use them.
 
-`zero_grad()` stands between `backward()` and `step()`, so every step works on an empty `.grad`. With plain SGD the
-weights do not move at all; with momentum or weight decay they move, which hides the fault: the loss changes, and
+`zero_grad()` is called between `backward()` and `step()`, so every step works on an empty `.grad`. With plain SGD the
+weights do not move at all. With momentum or weight decay they do move, which hides the bug: the loss changes, and
 nothing is learned from the data.
 
-Clearing gradients that nobody steps on is not this fault: the discriminator's by-catch of a generator pass, an
-adversarial probe, a batch that is skipped because it is not finite. The fault is the step that starves; and the clear
-in the middle of an accumulation window, whose step gets only what comes after it. So it is where every call clears and
-deposits, and only every Nth steps.
+Clearing gradients that no step needs is fine: those a generator's loss leaves in the discriminator, those of an
+adversarial attack, those of a batch that is skipped because its loss is not finite. Two things are reported: a step
+that finds nothing, and a clear in the middle of gradient accumulation, after which the step gets only the micro-batches
+that come later. The second happens where a function clears and runs backward every time, and steps only every N times.
 
-A run also finds the loss that is lost between two others: before every step the same backward is erased, its gradients
-belonged to this optimizer alone, and the program never looks at a gradient.
+A run also finds a loss that is always thrown away: before every step the gradients of the same backward are cleared,
+they belonged to this optimizer alone, and the program never reads them.
 """
 
 from collections.abc import Iterator
@@ -45,24 +45,27 @@ def lacks(state: State, event: Event) -> Kind | None:
     return Kind.CONSUME if event.kind is Kind.CLEAR and event.midway and state.content is Content.FRESH else None
 
 
-UNUSED = "{clear} erases what backward() on line {line} deposited, every time before any step has used it"
+UNUSED = "{clear} erases the gradients of line {line} before any step uses them"
+IN_CLOSURE = "move {clear} to the top of the closure"
+KEEP = "remove this {clear}: step() needs the gradients of line {line} too"
 
 
 def breaks(one: Wasted) -> Iterator[Broken]:
     """A backward that no step ever uses, beside steps that find nothing."""
-    yield Broken(one.site, one.certain, {"clear": one.clear, "line": str(one.deposit.line)}, UNUSED)
+    yield Broken(one.site, one.certain, {"clear": one.clear, "line": str(one.deposit.line)}, UNUSED, KEEP)
 
 
 RULE = Rule(
     code="ZG002",
     name="discarded-gradient",
-    message="{step} has nothing to consume: {clear} erases what {deposit} deposited",
+    message="{step} finds no gradients: they were cleared too early",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="move zero_grad() before backward(), or after step()",
+    remedy="move {clear} to right after {step}",
     fix=Fix.UNSAFE,
     lacks=lacks,
     asks=Question(Wasted, breaks),
     led_by=(Content.FRESH, Content.LOST),
+    beside=((Kind.DEPOSIT, "computes the gradients"), (Kind.CLEAR, "clears them before any step")),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",

@@ -1,8 +1,8 @@
-"""The last, incomplete group of micro-batches is never stepped, or leaks into the next epoch.
+"""The last, incomplete group of micro-batches is never used, or is added to the next epoch.
 
-The step waits for every N-th micro-batch. If the number of micro-batches is not a multiple of N, the last few deposit
-gradients that no step consumes: they are cleared at the start of the next epoch, or they stay and are added to its
-first group. The last batches of every epoch teach less, or teach twice.
+The loop steps at every N-th micro-batch. If the number of micro-batches is not a multiple of N, no step uses the
+gradients of the last few. They are cleared at the start of the next epoch, or they stay and are added to its first
+group.
 
 Step once more when the loop ends, or test for the last micro-batch: `if (i + 1) % N == 0 or i + 1 == len(loader)`.
 """
@@ -42,10 +42,10 @@ def breaks(window: Window) -> Iterator[Broken]:
 RULE = Rule(
     code="ZG102",
     name="dropped-tail",
-    message="the last group of fewer than {size} micro-batches is never stepped",
+    message="the last micro-batches of an epoch are never used if the group is incomplete",
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.NOTE,
-    remedy="also step at the last micro-batch: or i + 1 == len(loader)",
+    remedy="also step at the last micro-batch: add `or i + 1 == len(loader)` to the test",
     fix=Fix.UNSAFE,
     lacks=idiom,
     asks=Question(Window, breaks),

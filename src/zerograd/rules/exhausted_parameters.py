@@ -1,9 +1,9 @@
-"""One generator of parameters is given to the optimizer and then used again.
+"""A generator of parameters is given to the optimizer and then used again.
 
-`model.parameters()` and `filter(...)` are generators: the optimizer's constructor reads them to the end. Whoever is
-given the same variable afterwards, usually `clip_grad_norm_`, gets nothing, and nothing is clipped; no error is raised.
-So it is with a generator that is made before a loop and read in it: from the second iteration on nothing is clipped.
-Keep a list, or ask the model again.
+`model.parameters()` and `filter(...)` are generators, and the optimizer's constructor reads them to their end. If the
+same variable is used afterwards, usually in `clip_grad_norm_`, it is empty: nothing is clipped, and no error is raised.
+The same happens with a generator that is created before a loop and read inside it: from the second iteration on,
+nothing is clipped. Keep a list, or call `model.parameters()` again.
 """
 
 from collections.abc import Iterator
@@ -38,16 +38,16 @@ for x, y in loader:
 
 def breaks(one: Exhausted) -> Iterator[Broken]:
     """Whoever reads a generator of which nothing is left."""
-    related = (Related(one.read_at, "it is read to the end here"),) if one.read_at is not None else ()
+    related = (Related(one.read_at, "reads it to its end"),) if one.read_at is not None else ()
     yield Broken(one.site, one.certain, {"name": one.name, "consumer": one.consumer}, related=related)
 
 
 RULE = Rule(
     code="ZG306",
     name="exhausted-parameters",
-    message="{name} is a generator that {consumer} has already read to the end: here it gives nothing",
+    message="{name} is a generator, already used up by {consumer}",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="make it a list: list(model.parameters())",
+    remedy="make {name} a list: list(model.parameters())",
     fix=Fix.UNSAFE,
     lacks=idiom,
     asks=Question(Exhausted, breaks),

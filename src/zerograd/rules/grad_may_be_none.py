@@ -1,11 +1,11 @@
 """`.grad` is used where it is None.
 
-A parameter has no gradient until the first `backward()` has reached it, and since torch 2.0 it has none again after
-`zero_grad()`, which clears by None. `W.grad.zero_()` at the top of a loop therefore raises in the first iteration, and
-whoever reads a norm between the clear and the backward raises in every one. A parameter server that adds what its
-workers send, `p.grad += g`, raises in the call after the first clear.
+A parameter has no gradient until the first `backward()` has reached it. Since torch 2.0 it has none after `zero_grad()`
+either, which sets it to None. So `W.grad.zero_()` at the top of a loop raises in the first iteration, and reading a
+gradient norm between the clear and the backward raises in every one. A parameter server that adds the gradients of its
+workers, `p.grad += g`, raises at the first call after a clear.
 
-Clear behind the step, where there is a gradient to clear, or by `W.grad = None`, which needs none.
+Clear after the step, when there is a gradient to clear, or with `W.grad = None`, which always works.
 """
 
 from collections.abc import Iterator
@@ -36,11 +36,11 @@ for x, y in loader:
 """
 
 _WHY = {
-    WhyNone.NEVER: "no backward() has reached it yet",
-    WhyNone.CLEARED: "it was cleared by None, and no backward() has reached it since",
-    WhyNone.COMPUTED: "{name} is computed, and autograd keeps the gradients of leaves alone",
+    WhyNone.NEVER: "no backward() has filled it yet",
+    WhyNone.CLEARED: "it was cleared, and no backward() has filled it since",
+    WhyNone.COMPUTED: "{name} is not a leaf tensor",
 }
-_LEAF = "ask for the gradient of the leaf; or call {name}.retain_grad() before the backward()"
+_LEAF = "call {name}.retain_grad() before backward()"
 
 
 def breaks(one: Missing) -> Iterator[Broken]:
@@ -56,7 +56,7 @@ RULE = Rule(
     message="{what} is None here: {why}",
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
-    remedy="use .grad after backward(), or ask `if p.grad is not None` first",
+    remedy="read .grad only after backward() and before it is cleared",
     fix=Fix.UNSAFE,
     lacks=idiom,
     asks=Question(Missing, breaks),
@@ -64,5 +64,4 @@ RULE = Rule(
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",
-    in_run="{what} is None here",
 )

@@ -1,11 +1,11 @@
-"""A step consumes what an iteration that was given up has left.
+"""A step also uses the gradients of an iteration that was skipped.
 
-A batch goes wrong after its `backward()`: the loss is NaN, or an exception is caught, and the loop goes on with the
-next batch, with `continue` or past an `if` that holds both the step and the clear. The gradients of the bad batch are
-still there. If the loop clears only behind its steps, the next step adds them to the next batch's: the NaN that was to
-be skipped reaches the weights after all.
+A batch goes wrong after its `backward()`: the loss is NaN, or an exception is caught. The loop moves on to the next
+batch, with `continue` or because an `if` skips both the step and the clear. The gradients of the bad batch are still
+there. If the loop clears only after its steps, the next step applies them together with those of the next batch, and
+the NaN that was meant to be skipped reaches the weights after all.
 
-Clear before going on, test before `backward()`, or clear at the top of the loop.
+Clear before you skip, test the loss before `backward()`, or clear at the top of the loop.
 """
 
 from zerograd.core.events import Kind
@@ -37,14 +37,15 @@ for i, (x, y) in enumerate(loader):
 RULE = Rule(
     code="ZG007",
     name="inherited-gradient",
-    message="{step} also consumes what an earlier iteration left: {exit} goes on without clearing",
+    message="{step} also uses gradients of an iteration that was skipped",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="call optimizer.zero_grad() before going on with the next batch",
+    remedy="call {clearing} before {exit}",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: Kind.CLEAR if event.kind is Kind.CONSUME and Mark.LEFT in state.marks else None,
     led_by=(Kind.ABANDON,),
+    beside=((Kind.ABANDON, "skips the step and leaves the gradients"),),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",
-    in_run="{step} consumes what a broken iteration left: {deposit} {why}, and nothing cleared it",
+    in_run="{step} also uses gradients of an iteration that was skipped",
 )

@@ -1,14 +1,16 @@
-"""An optimizer consumes gradients that another objective left there.
+"""A step also uses gradients that a different loss left in its parameters.
 
-`backward()` fills every parameter it can reach, not only those of the optimizer that steps next. A generator's loss
-runs through the discriminator and leaves gradients in it; a discriminator's loss that sees `fake` without `detach()`
-leaves gradients in the generator. If nothing clears them before that network's own `backward()`, its next step adds
-both: the discriminator is pushed to help the generator. Nothing crashes, and the losses look as in any GAN.
+`backward()` adds gradients to every parameter it can reach, not only to those of the optimizer that steps next. A
+generator's loss goes through the discriminator and leaves gradients in it; a discriminator's loss that uses `fake`
+without `detach()` leaves gradients in the generator. If nothing clears them before that network's own `backward()`, its
+next step applies both, and the discriminator is pushed to help the generator. Nothing crashes, and the losses look like
+those of any GAN.
 
-So does an attack: its `backward()` is meant for the input, and leaves gradients in every parameter of the model. If the
-optimizer was cleared before the attack and not behind it, the step adds what was meant to raise the loss.
+An adversarial attack does the same: its `backward()` is meant for the input, but leaves gradients in every parameter of
+the model. If the optimizer is cleared before the attack and not after it, the step applies gradients that were computed
+to raise the loss.
 
-Clear each optimizer right before the backward that is meant for it, and `detach()` what the other network made.
+Clear each optimizer right before its own backward, and `detach()` the output of the other network.
 """
 
 from zerograd.core.events import Kind
@@ -51,14 +53,14 @@ for x, _ in loader:
 RULE = Rule(
     code="ZG005",
     name="leaked-gradient",
-    message="{step} consumes another objective's gradients: {spill} left them there, and nothing cleared them",
+    message="{step} also uses gradients that another loss left there",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="clear the optimizer right before its own backward(), or detach() what the other network made",
+    remedy="call {clearing} right before its own backward()",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: Kind.CLEAR if event.kind is Kind.CONSUME and Mark.SPILLED in state.marks else None,
     led_by=(Kind.SPILL,),
+    beside=((Kind.SPILL, "leaves gradients in these parameters too"),),
     bad=PLAIN + _NETWORKS + BAD,
     good=PLAIN + _NETWORKS + GOOD,
     explanation=__doc__ or "",
-    in_run="{step} consumes what {deposit} left for another optimizer, beside its own {own}",
 )

@@ -1,8 +1,9 @@
-"""Micro-batches with different numbers of items are averaged as if they were equal.
+"""Micro-batches with different numbers of items are averaged with equal weight.
 
-Each loss is a mean over its own items, and the group is the mean of those means: an item in a short micro-batch counts
-more than one in a long one. With tokens the lengths differ all the time, and the gradient is not that of the batch. Add
-up the sums and divide once by the number of items of the group, or let `Step.micro_batches(group, weight=...)` do it.
+Each loss is a mean over its own items, and the group is the mean of those means, so an item in a short micro-batch
+counts more than one in a long one. With tokens the lengths nearly always differ, and the gradient is not that of the
+whole batch. Sum the losses of all items and divide once by the number of items in the group, or let
+`Step.micro_batches(group, weight=...)` do it.
 """
 
 from zerograd.core.findings import Severity
@@ -32,10 +33,10 @@ for i, (x, y) in enumerate(loader):
 RULE = Rule(
     code="ZG104",
     name="mean-of-means",
-    message="{deposit} averages {size} micro-batches of {counts} items as if they were equal",
+    message="{deposit} gives {size} micro-batches of {counts} items the same weight",
     sees=Sees.FULL,
     severity=Severity.WARNING,
-    remedy="add up the sums and divide once by the items of the group",
+    remedy="sum the losses of all items and divide once by the number of items in the group",
     fix=Fix.NONE,
     lacks=idiom,
     led_by=(),

@@ -1,9 +1,9 @@
-"""What is cleared does not cover what is stepped.
+"""The loop clears one optimizer and also steps another one that is never cleared.
 
-The loop clears one optimizer, or one model, and steps another that is never cleared: its gradients add up over the
-whole run, exactly as if there were no `zero_grad()` at all. The clear that is there makes the loop look right. The
-usual causes: a second optimizer that was added later, a discriminator whose clear was forgotten, `model.zero_grad()`
-where the optimizer holds parameters of more than that model.
+The gradients of the second optimizer add up over the whole run, exactly as if there were no `zero_grad()` at all. The
+clear that is there makes the loop look right. The usual causes: a second optimizer that was added later, a
+discriminator whose clear was forgotten, or `model.zero_grad()` when the optimizer also holds parameters outside that
+model.
 """
 
 from zerograd.rules.rule import Fix, Rule, Sees, idiom
@@ -35,9 +35,9 @@ for x, y in loader:
 RULE = Rule(
     code="ZG006",
     name="partial-clear",
-    message="{step} consumes stale gradients: {cleared} is cleared, {slot} never is",
+    message="{step} uses old gradients: {slot} is never cleared",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="clear every optimizer that steps, once for each step",
+    remedy="call {clearing} right after {step}",
     fix=Fix.UNSAFE,
     lacks=idiom,
     led_by=(),

@@ -1,18 +1,18 @@
-"""The same gradients are consumed twice by the same optimizer.
+"""The same gradients are applied twice by the same optimizer.
 
-A second `step()` without a `backward()` in between applies the same gradient again: the learning rate is doubled for
-plain SGD, and for Adam the moment estimates count one batch twice. It often comes from a helper that already steps, or
-from a copied line.
+A second `step()` without a `backward()` in between applies the same gradient again. With plain SGD that doubles the
+learning rate; with Adam the moment estimates count one batch twice. The usual causes are a helper that already steps,
+and a line copied by accident.
 
-A parameter that stands twice in one group is stepped twice by every `step()`; torch only warns. It happens where
-`net` is listed beside `net.encoder`, or where a loop over `modules()` takes the `parameters()` of each, which are those
-of all modules below as well.
+A parameter that is listed twice in one group is updated twice by every `step()`; torch only warns. It happens when both
+`net` and `net.encoder` are listed, or when a loop over `modules()` collects the `parameters()` of each module, which
+include those of all its submodules.
 
-The same is a gradient that a loop over the parameters has applied by hand, `p.data.add_(p.grad, alpha=-lr)`, before an
-optimizer steps with it; only source shows that.
+The same happens when a loop over the parameters applies the gradient by hand, `p.data.add_(p.grad, alpha=-lr)`, and an
+optimizer then steps with it. Only source analysis finds that.
 
-Two optimizers that step after one `backward()` are not this fault where each consumes its own parameters once. They are
-where both hold the same ones: `model` beside `model.encoder`, or two networks that share a trunk.
+Two optimizers may step after one `backward()` if each holds its own parameters. They are reported when both hold the
+same ones: `model` and `model.encoder`, or two networks with a shared trunk.
 """
 
 from collections.abc import Iterator
@@ -42,9 +42,9 @@ for x, y in loader:
 """
 
 
-_LISTED_TWICE = "{what} is given the same parameters twice: each step consumes their gradients twice"
-_HELD_TWICE = "{what} holds parameters that the optimizer of line {line} holds too: both step them after one backward()"
-_HOLD_ONCE = "let every parameter be held once: by one optimizer, in one place"
+_LISTED_TWICE = "{what} is given the same parameters twice, and updates them twice"
+_HELD_TWICE = "{what} shares parameters with the optimizer on line {line}"
+_HOLD_ONCE = "give every parameter to one optimizer, once"
 
 
 def breaks(one: HeldTwice) -> Iterator[Broken]:
@@ -53,20 +53,21 @@ def breaks(one: HeldTwice) -> Iterator[Broken]:
         yield Broken(one.site, True, {"what": one.what}, _LISTED_TWICE, _HOLD_ONCE)
     else:
         names = {"what": one.what, "line": str(one.other.line)}
-        related = (Related(one.other, "the other optimizer is made here"),)
+        related = (Related(one.other, "creates the other optimizer"),)
         yield Broken(one.site, True, names, _HELD_TWICE, _HOLD_ONCE, related=related)
 
 
 RULE = Rule(
     code="ZG004",
     name="repeated-step",
-    message="{step} consumes the same gradients again: already used by {consumer}, with no backward() since",
+    message="{step} applies the same gradients a second time",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="step once for each backward(), or for each accumulated group",
+    remedy="remove this second {step}",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: Kind.DEPOSIT if event.kind is Kind.CONSUME and state.content is Content.SPENT else None,
     asks=Question(HeldTwice, breaks),
     led_by=(Content.SPENT,),
+    beside=((Kind.CONSUME, "has already used these gradients"),),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",

@@ -1,8 +1,8 @@
 """`scaler.unscale_()` is called twice for one step.
 
-The scaler divides the loss scale out once and remembers that it has. A second call for the same step raises in torch,
-and inside an accumulation it is wrong even where it does not: the first micro-batch is unscaled, the next one is
-deposited on top with the full scale, and what the step reads is neither. Unscale once, right before the step.
+The scaler divides the gradients by the loss scale once per step. A second call for the same step raises in torch. With
+gradient accumulation it is wrong even where it does not raise: the first micro-batch is unscaled, the next one is added
+to it with the full scale, and the sum is neither. Unscale once, right before the step.
 """
 
 from zerograd.core.events import Kind
@@ -35,12 +35,13 @@ for i, (x, y) in enumerate(loader):
 RULE = Rule(
     code="ZG204",
     name="repeated-unscale",
-    message="{what} unscales gradients that were unscaled before, with no step in between",
+    message="{what} unscales gradients that are already unscaled",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="call unscale_() once, right before the step of the accumulated group",
+    remedy="call unscale_() once per step, right before scaler.step()",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: Kind.CONSUME if event.kind is Kind.UNSCALE and state.scale is Scale.UNSCALED else None,
     led_by=(Kind.DEPOSIT,),
+    beside=((Kind.DEPOSIT, "adds scaled gradients to unscaled ones"),),
     bad=SCALED + BAD,
     good=SCALED + GOOD,
     explanation=__doc__ or "",

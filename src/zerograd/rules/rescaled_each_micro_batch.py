@@ -1,6 +1,6 @@
 """Accumulated gradients are rescaled once per micro-batch instead of once per step.
 
-Multiplying `.grad` by 1 / N after every `backward()` also multiplies what earlier micro-batches have left there: the
+Multiplying `.grad` by 1 / N after every `backward()` also multiplies the gradients of earlier micro-batches, so the
 first one ends up divided by N to the power of N. Divide the loss, or rescale the gradients once, right before the step.
 """
 
@@ -34,9 +34,9 @@ for i, (x, y) in enumerate(loader):
 RULE = Rule(
     code="ZG107",
     name="rescaled-each-micro-batch",
-    message="{deposit} adds to gradients that were already rescaled: earlier micro-batches are scaled again and again",
+    message="{deposit} adds to gradients that are rescaled after every micro-batch",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="rescale once, right before the step, or divide the loss",
+    remedy="rescale the gradients once, right before step()",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: (
         Kind.CONSUME
@@ -44,6 +44,7 @@ RULE = Rule(
         else None
     ),
     led_by=(Kind.RESCALE,),
+    beside=((Kind.RESCALE, "rescales earlier micro-batches again"),),
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,
     explanation=__doc__ or "",

@@ -1,16 +1,15 @@
-"""Graphs are kept alive that nobody will use again.
+"""Graphs stay in memory that nothing will use again.
 
-`total_loss += loss` adds a tensor with its whole graph to the last iteration's. A chain of every iteration of the epoch
-stays allocated until the sum is dropped, with all that no backward has freed. Add `loss.item()` or `loss.detach()`. An
-evaluation that sums losses outside `torch.no_grad()` keeps the graphs of its whole data set. A dictionary of losses
-whose items are added up or listed one by one does the same, and so does a running mean, `mean = 0.9 * mean + 0.1 *
-loss`, and `losses.append(loss.item)` without the parentheses. An agent that remembers `dist.log_prob(action)` of every
-step keeps the forward passes of a whole rollout; where all who read them detach them, act under `torch.no_grad()`.
+`total_loss += loss` adds a tensor together with its graph. The graphs of all iterations stay in memory until the sum is
+dropped. Use `loss.item()` or `loss.detach()`. An evaluation that sums losses outside `torch.no_grad()` keeps the graphs
+of its whole data set. The same goes for a dictionary or a list of losses, for a running mean such as `mean = 0.9 * mean
++ 0.1 * loss`, and for `losses.append(loss.item)` without the parentheses. An agent that stores `dist.log_prob(action)`
+of every step keeps the forward passes of a whole rollout; if every reader detaches them, act under `torch.no_grad()`.
 
-`backward(retain_graph=True)` keeps what the backward needs, so that a second one can go through the same graph. Where
-no second one comes it only holds the memory longer; and where it was added to silence "Trying to backward through the
-graph a second time", the graph of the iteration before is still attached, and `detach()` is what is missing.
-`create_graph=True` keeps even more, the graph of the gradients, which none of torch's optimizers looks at.
+`backward(retain_graph=True)` keeps the graph for a second backward. If there is none, it only holds memory longer. If
+it was added to silence "Trying to backward through the graph a second time", the graph of the previous iteration is
+still attached, and a `detach()` is missing. `create_graph=True` keeps even more: the graph of the gradients, which none
+of torch's optimizers uses.
 """
 
 from collections.abc import Iterator
@@ -43,15 +42,16 @@ print(total / len(loader))
 """
 
 
+DROP = "call backward() without retain_graph=True"
 _KEPT = {
-    By.SUM: "{what} keeps the graph of every iteration alive",
+    By.SUM: "{what} keeps the graphs of all iterations",
     By.RETAINED: "{what} keeps a graph that nothing goes through again",
     By.RECORDED: "{what} keeps the graph of a gradient that nothing goes through",
-    By.CARRIED: "{what} takes the graph of the iteration before on, through which a backward() has gone already",
+    By.CARRIED: "{what} goes on from the last iteration's graph, which a backward() has freed: the next one raises",
 }
 _CURES = {
-    By.RETAINED: "call it without retain_graph=True",
-    By.RECORDED: "call it without create_graph=True",
+    By.RETAINED: DROP,
+    By.RECORDED: "call backward() without create_graph=True",
     By.CARRIED: "begin with what the last iteration has left, without its graph: detach() it",
 }
 
@@ -70,7 +70,7 @@ RULE = Rule(
     message="{what}",
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
-    remedy="add loss.item() or loss.detach(); call backward() without retain_graph=True",
+    remedy="keep loss.detach() instead of the loss",
     fix=Fix.SAFE,
     lacks=idiom,
     asks=Question(Kept, breaks),
@@ -78,5 +78,5 @@ RULE = Rule(
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",
-    in_run="{what} keeps the graph of every iteration alive",
+    in_run="{what}",
 )

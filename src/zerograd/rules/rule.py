@@ -43,6 +43,28 @@ class Broken(NamedTuple):
     related: tuple[Related, ...] = ()
 
 
+class Usual(dict[str, str]):
+    """What a sentence calls things; what it has no word for keeps its role's name."""
+
+    def __missing__(self, key: str) -> str:
+        return key
+
+
+USUAL = Usual(
+    clearing="optimizer.zero_grad()",
+    step="step()",
+    deposit="backward()",
+    clear="zero_grad()",
+    size="N",
+    loss="the loss",
+    name="parameters",
+    exit="the skip",
+    made="its model",
+    what="this",
+    giver="the other parameter",
+)  # for what a sentence names, where the program has not said
+
+
 F = TypeVar("F", bound=tuple[object, ...])
 
 
@@ -60,7 +82,7 @@ class Rule(NamedTuple):
     name: str  # reads as English after "allow": "allow stale-accumulation"
     message: str  # one sentence; {step} {deposit} {clear} {consumer} ... name the events involved
     sees: Sees
-    remedy: str  # what to type instead, in one line
+    remedy: str  # what to type instead, in one line; {optimizer} {clearing} ... are the program's own names
     fix: Fix
     lacks: Callable[[State, Event], Kind | None]  # the kind of event whose absence here is the fault, or None
     led_by: tuple[Content | Kind, ...]  # the contents whose making, and the kinds of event, that are told beside it
@@ -74,6 +96,12 @@ class Rule(NamedTuple):
     needs_loss: bool = False  # a fault only where something is learned: elsewhere a warm-up, or a schedule being drawn
     asks: Question[Any] | None = None  # what one state and one event cannot tell
     in_run: str = ""  # the sentence of a run, where it has other things to name than source
+    beside: tuple[tuple[Kind, str], ...] = ()  # what the events that led there do, where the usual words say too little
+
+    @property
+    def general_remedy(self) -> str:
+        """The remedy where no program is at hand: with the names that programs usually have."""
+        return self.remedy.format_map(USUAL)
 
     def as_run(self) -> "Rule":
         """The rule as a run tells it."""

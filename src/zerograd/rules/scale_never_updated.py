@@ -1,12 +1,12 @@
-"""`scaler.step()` is called, and `scaler.update()` never is.
+"""`scaler.step()` is called, but `scaler.update()` never is.
 
-The scaler lowers its scale when a step overflows and raises it when many have not; both happen in `update()`. Without
-it the scale stays where it started: if that is too large every step is skipped and nothing is learned, and if it is too
-small the gradients underflow. `update()` also resets what the scaler remembers about the step, so that a second
-`unscale_()` raises.
+The scaler lowers its scale after a step that overflows, and raises it after many that do not. Both happen in
+`update()`. Without it the scale stays where it started: if it is too large, every step is skipped and nothing is
+learned; if it is too small, the gradients underflow. `update()` also resets the scaler for the next step; without it a
+second `unscale_()` raises.
 
-Inside an accumulation `update()` belongs under the guard of the step: called for a micro-batch that took no step it
-raises, because there is nothing to judge the scale by, or changes the scale in the middle of a sum.
+With gradient accumulation, call `update()` only where `step()` is called. After a micro-batch without a step it raises,
+or changes the scale in the middle of a sum.
 """
 
 from collections.abc import Iterator
@@ -35,17 +35,18 @@ for x, y in loader:
 
 
 _SENTENCES = {
-    Scaling.EARLY: "{scaler} moves the scale in every micro-batch, while {step} waits for the group",
-    Scaling.LATE: "{step} runs again before {scaler}.update() has run: then it raises",
-    Scaling.NEVER: "{step} is called, and {scaler}.update() never is",
-    Scaling.FORGOTTEN: "{scaler} makes a new scaler in every iteration: the scale that was found is forgotten",
+    Scaling.EARLY: "{scaler} runs after every micro-batch, {step} only once per group",
+    Scaling.LATE: "{step} runs a second time before {scaler}.update(), and raises",
+    Scaling.NEVER: "{step} is called, but {scaler}.update() never is",
+    Scaling.FORGOTTEN: "{scaler} creates a new scaler in every iteration and loses its scale",
 }
-_KEEP_IT = "make the scaler once, before the loop, and keep it"
+_KEEP_IT = "create the scaler once, before the loop"
+_TOGETHER = "call update() only where {step} has run"
 
 
 def breaks(one: Unsettled) -> Iterator[Broken]:
     """A scaler whose steps and updates do not fit together."""
-    remedy = _KEEP_IT if one.why is Scaling.FORGOTTEN else ""
+    remedy = {Scaling.FORGOTTEN: _KEEP_IT, Scaling.EARLY: _TOGETHER}.get(one.why, "")
     yield Broken(one.site, one.certain, {"scaler": one.scaler, "step": one.step}, _SENTENCES[one.why], remedy)
 
 
@@ -55,7 +56,7 @@ RULE = Rule(
     message="{what}",
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
-    remedy="call scaler.update() after scaler.step(optimizer), once for each",
+    remedy="call scaler.update() after {step}",
     fix=Fix.UNSAFE,
     lacks=idiom,
     asks=Question(Unsettled, breaks),
@@ -63,5 +64,5 @@ RULE = Rule(
     bad=SCALED + BAD,
     good=SCALED + GOOD,
     explanation=__doc__ or "",
-    in_run="{step} is called, and {scaler}.update() never is",
+    in_run="{step} runs a second time before {scaler}.update(), and raises",
 )

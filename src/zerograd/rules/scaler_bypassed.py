@@ -1,12 +1,11 @@
-"""A scaled loss is deposited and the optimizer steps on it without the scaler, or a plain loss is deposited beside it.
+"""The loss is scaled and the optimizer steps without the scaler, or only one of several losses is scaled.
 
-`scaler.scale(loss).backward()` leaves gradients that are the true ones times the loss scale. `optimizer.step()` knows
-nothing of it: the update is 65,536 times too large, and infinities that the scaler would have caught reach the weights.
-With Adam the size of the update hides it, because Adam divides by the size of the gradient, and only the weight decay
-and the epsilon tell. Let `scaler.step(optimizer)` take the step.
+`scaler.scale(loss).backward()` leaves gradients multiplied by the loss scale. `optimizer.step()` does not know about
+it: the update is up to 65,536 times too large, and infinities that the scaler would have caught reach the weights. With
+Adam the bug is hard to see, because Adam divides by the size of the gradient. Call `scaler.step(optimizer)` instead.
 
-The other way round, a second loss (an adversarial one, a penalty) that is deposited without `scaler.scale()` beside a
-scaled one is divided by a scale that it was never multiplied with: it has no effect.
+The opposite also happens: a second loss, such as a penalty, goes backward without `scaler.scale()`. The scaler then
+divides its gradients by a scale they were never multiplied by, and that loss has almost no effect.
 """
 
 from zerograd.core.events import Event, Kind
@@ -42,12 +41,13 @@ def lacks(state: State, event: Event) -> Kind | None:
 RULE = Rule(
     code="ZG202",
     name="scaler-bypassed",
-    message="{step} consumes gradients {scaled}",
+    message="{step} uses gradients {scaled}",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="call scaler.step(optimizer) and scaler.update() instead of optimizer.step()",
+    remedy="call scaler.step(optimizer) and scaler.update() instead of {step}",
     fix=Fix.UNSAFE,
     lacks=lacks,
     led_by=(Kind.DEPOSIT,),
+    beside=((Kind.DEPOSIT, "adds these gradients"),),
     bad=SCALED + BAD,
     good=SCALED + GOOD,
     explanation=__doc__ or "",

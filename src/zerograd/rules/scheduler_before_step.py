@@ -1,13 +1,13 @@
-"""The learning-rate schedule moves before the optimizer has stepped.
+"""The learning-rate scheduler runs before the optimizer has stepped.
 
-A scheduler sets the rate for the step that comes next. Moved before the first step, it skips the first value of the
-schedule: a warm-up starts one notch too high, a decay one epoch too early, and every later value is off by one. Torch
-warns about it once; the warning is easily lost in the output of a run.
+A scheduler sets the learning rate of the next step. If it runs before the first step, it skips the first value of the
+schedule: a warm-up starts too high, a decay comes one epoch too early, and every later value is off by one. Torch warns
+about it once, and the warning is easily missed.
 
-A run also calls it possible where a schedule moves after each step, and a `GradScaler` has skipped that step because
-its gradients were not finite: the schedule runs ahead of what was learned.
+A run also reports, as possible, a scheduler that moves although a `GradScaler` has skipped the step because its
+gradients were not finite: the schedule gets ahead of the training.
 
-A scheduler that is told the epoch (`scheduler.step(epoch)`) or a metric is not meant.
+A scheduler that is given the epoch (`scheduler.step(epoch)`) or a metric is not reported.
 """
 
 from zerograd.core.events import Kind
@@ -38,14 +38,15 @@ for x, y in loader:
 RULE = Rule(
     code="ZG301",
     name="scheduler-before-step",
-    message="{what} moves the schedule before the optimizer has stepped: its first value is skipped",
+    message="{what} runs before the first optimizer step and skips a value",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="call scheduler.step() after optimizer.step()",
+    remedy="call {what} after the optimizer's step()",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: (
         Kind.SCHEDULE if event.kind is Kind.SCHEDULE and Mark.STEPPED not in state.marks else None
     ),
     led_by=(Kind.CONSUME,),
+    beside=((Kind.CONSUME, "is the first step of the optimizer"),),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",

@@ -1,16 +1,16 @@
-"""A step consumes gradients that an earlier step has already consumed.
+"""A step uses gradients that an earlier step has already used.
 
-`backward()` adds into `.grad` and `step()` reads it; neither clears it. If nothing clears the gradients between a step
-and the next `backward()`, the next step applies the new gradient plus every old one. Training still runs, and with a
-small learning rate the loss still falls: the sum of all past gradients looks like momentum without decay. It is slower,
-unstable, and changes with the length of the loop.
+`backward()` adds to `.grad`, and `step()` reads it; neither clears it. If nothing clears the gradients between a step
+and the next `backward()`, the next step applies the new gradient plus all the old ones. Training still runs, and with a
+small learning rate the loss still falls, because the sum of all past gradients acts like momentum that never decays.
+But training is slower, less stable, and depends on the length of the loop.
 
-The usual causes: `zero_grad()` is missing, stands outside the loop (once per epoch), or is called on another object
-than the one that steps. The perturbation of an attack, which is moved along `delta.grad` by hand, needs a clear of its
-own in every iteration: no optimizer holds it.
+The usual causes: `zero_grad()` is missing, is called only once per epoch, or is called on a different optimizer or
+model. A perturbation such as `delta` in an adversarial attack, updated by hand from `delta.grad`, needs its own clear
+in every iteration, because no optimizer holds it.
 
-Gradient accumulation is not this fault: several `backward()` calls before one step add up on purpose. The fault begins
-when a step has read the sum and nothing clears it.
+Gradient accumulation is not reported: several `backward()` calls before one step add up on purpose. The bug is a step
+whose gradients are not cleared afterwards.
 """
 
 from zerograd.core.events import Kind
@@ -36,12 +36,16 @@ for x, y in loader:
 RULE = Rule(
     code="ZG001",
     name="stale-accumulation",
-    message="{step} consumes stale gradients: {deposit} adds to what was already consumed by {consumer}",
+    message="{step} uses gradients left over from the previous step",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="call optimizer.zero_grad() once for every step(), before the next backward()",
+    remedy="call {clearing} right after {step}",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: Kind.CLEAR if event.kind is Kind.CONSUME and state.content is Content.MIXED else None,
     led_by=(Content.SPENT, Content.MIXED),
+    beside=(
+        (Kind.DEPOSIT, "adds to gradients that {user} has already used"),
+        (Kind.CONSUME, "uses the gradients, and nothing clears them"),
+    ),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",

@@ -1,22 +1,22 @@
-"""A step consumes gradients that no backward() has deposited.
+"""A step finds no gradients, because no backward() has run for its parameters.
 
-Every `.grad` the optimizer reads is empty: `backward()` is missing, or the loss was detached, or the model that is
-trained is not the one the optimizer holds, or its network is called only under `torch.no_grad()`. Parameters whose
-`.grad` is None are skipped without a word, so the program runs to its end and learns nothing.
+Every `.grad` the optimizer reads is empty: `backward()` is missing, the loss was detached, the optimizer holds a
+different model, or its network is called only under `torch.no_grad()`. Parameters whose `.grad` is None are skipped
+silently, so the program runs to its end and learns nothing.
 
-`Variable(loss, requires_grad=True)` and `torch.tensor(loss, requires_grad=True)` make a new leaf: `backward()` fills
-that, and nothing that the loss was computed from. So it is with copies of the weights, which
-`higher.innerloop_ctx(model, ...)` trains unless it is told `copy_initial_weights=False`.
+`Variable(loss, requires_grad=True)` and `torch.tensor(loss, requires_grad=True)` create a new tensor. `backward()`
+fills its gradient and reaches nothing that the loss was computed from. `higher.innerloop_ctx(model, ...)` has the same
+effect unless you pass `copy_initial_weights=False`: it trains copies of the weights.
 
-A term of a loss can be without a gradient while the others have one: `entropy.item()`, `torch.tensor(values)`, what a
-network returned under `torch.no_grad()`, a penalty on the `x.grad` of a `backward()` without `create_graph=True`, or
-what was rounded: the gradient of `torch.round` is 0. It is in the value that is printed, and teaches nothing.
+One term of a loss can have no gradient while the others have one: `entropy.item()`, `torch.tensor(values)`, the output
+of a network called under `torch.no_grad()`, a penalty on `x.grad` from a `backward()` without `create_graph=True`, or a
+rounded value, since the gradient of `torch.round` is 0. Such a term is part of the value you print, but trains nothing.
 
-The very first step of an optimizer may be a warm-up that quiets a scheduler or builds state: the fault begins with the
-second step that finds nothing. In source the finding is certain only when every call before the step is known not to
-run a `backward()` of its own. A run only calls it possible of an optimizer that is never fed while another one is: an
-expert may not have had its turn, a network may still be frozen. Where every parameter of the optimizer is frozen, the
-finding says so: no `backward()` can fill them.
+The very first step of an optimizer may be a warm-up, for example to silence a scheduler's warning, so reporting starts
+with the second step that finds nothing. In source the finding is certain only if no call before the step can run a
+`backward()` of its own. In a run it is only possible while another optimizer does receive gradients: this one may
+belong to an expert that was not selected, or to a network that is still frozen. If all its parameters are frozen, the
+finding says so.
 """
 
 from collections.abc import Iterator
@@ -44,25 +44,30 @@ for x, y in loader:
 
 
 _REASONS = {
-    Why.CUT: "a term of this loss was cut from its graph: it is in the value and teaches nothing",
-    Why.NEW_LEAF: "the loss is made a new leaf: backward() stops there, and nothing that it was computed from gets a "
-    "gradient",
-    Why.NOT_RETURNED: "training_step() returns no loss: Lightning has nothing to go backward with",
-    Why.NO_GRADIENT: "a tensor that takes no gradient is given to the optimizer: no step will move it",
+    Why.CUT: "a term of this loss has no graph: it changes the value but trains nothing",
+    Why.NEW_LEAF: "the loss is copied into a new tensor, where backward() stops",
+    Why.NOT_RETURNED: "training_step() returns no loss, so Lightning never runs backward()",
+    Why.NO_GRADIENT: "the optimizer is given a tensor without requires_grad: it is never trained",
+}
+_FIXES = {
+    Why.CUT: "keep that term attached: compute it without detach(), item(), torch.tensor() or no_grad()",
+    Why.NEW_LEAF: "call backward() on the loss itself, not on a copy of it",
+    Why.NOT_RETURNED: "return the loss from training_step()",
+    Why.NO_GRADIENT: "set requires_grad=True on that tensor before it goes to the optimizer",
 }
 
 
 def breaks(one: Untaught) -> Iterator[Broken]:
     """What is trained in vain, beside steps that find nothing at all."""
-    yield Broken(one.site, one.certain, {}, _REASONS[one.why])
+    yield Broken(one.site, one.certain, {}, _REASONS[one.why], _FIXES[one.why])
 
 
 RULE = Rule(
     code="ZG003",
     name="step-without-gradient",
-    message="{step} has nothing to consume: no backward() has deposited a gradient",
+    message="{step} finds no gradients: no backward() has filled them",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="call loss.backward() before step()",
+    remedy="call backward() on the loss before {step}",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: Kind.DEPOSIT if event.kind is Kind.CONSUME and state.content is Content.EMPTY else None,
     asks=Question(Untaught, breaks),

@@ -1,7 +1,7 @@
-"""Every micro-batch of an accumulation averages its gradients over the ranks, where once per step would do.
+"""Gradient accumulation averages over the ranks at every micro-batch, although once per step is enough.
 
-DistributedDataParallel averages in every `backward()`. While gradients are being accumulated only the last of the group
-has to: the sum is the same, and N - 1 of N exchanges are saved. Run the others under `model.no_sync()`.
+DistributedDataParallel averages in every `backward()`. During accumulation only the last one of each group needs to:
+the sum is the same, and N - 1 of N exchanges are saved. Run the others under `model.no_sync()`.
 """
 
 from collections.abc import Iterator
@@ -46,10 +46,10 @@ def breaks(window: Window) -> Iterator[Broken]:
 RULE = Rule(
     code="ZG501",
     name="sync-every-micro-batch",
-    message="{deposit} averages over the ranks in every micro-batch: once in {size} would do",
+    message="{deposit} averages over the ranks in every micro-batch",
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.NOTE,
-    remedy="run all micro-batches but the last under model.no_sync()",
+    remedy="run all but the last of every {size} micro-batches under model.no_sync()",
     fix=Fix.NONE,
     ranks=2,
     lacks=idiom,
@@ -58,5 +58,5 @@ RULE = Rule(
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,
     explanation=__doc__ or "",
-    in_run="{deposit} averages over the ranks {size} times for each step",
+    in_run="{deposit} averages over the ranks {size} times per step, not once",
 )

@@ -1,11 +1,11 @@
-"""The micro-batch that steps runs under `no_sync`, so the ranks drift apart.
+"""The last micro-batch before a step runs under `no_sync()`, so the ranks drift apart.
 
-With DistributedDataParallel, `no_sync()` keeps a backward from averaging gradients over the ranks; it is meant for all
-micro-batches of a group but the last. If the guard around it and the guard around the step disagree, the step consumes
-gradients that were never averaged, every rank makes an update of its own, and the replicas are copies no more.
+With DistributedDataParallel, `no_sync()` stops a backward from averaging gradients over the ranks. It is meant for
+every micro-batch of a group except the last. If its test and the test of the step disagree, the step uses gradients
+that were never averaged. Every rank then makes its own update, and the replicas are no longer equal.
 
-A loss that is computed past the wrapper, by `model.module.loss(x)` or with the bare model, is never averaged either:
-only the wrapper's own forward pass tells its reducer to expect gradients. It expects them once: a second `backward()`
+A loss that is computed without the wrapper, by `model.module.loss(x)` or with the bare model, is not averaged either,
+because only the wrapper's own forward pass prepares the averaging. It does so for one backward: a second `backward()`
 through the same forward pass is not averaged.
 """
 
@@ -37,21 +37,24 @@ for i, (x, y) in enumerate(loader):
         optimizer.zero_grad()
 """
 
-_PAST = "{test}() computes a loss past the wrapper that averages over the ranks"
+_PAST = "{test}() bypasses the wrapper that averages over the ranks"
+_INSTEAD = "compute the loss through the DistributedDataParallel wrapper: model(x)"
 
 
 def breaks(window: Window) -> Iterator[Broken]:
     """Every pass that a step uses, and that is not averaged over the ranks."""
     for one in window.unsynced:
-        yield Broken(one.site, one.certain, {"test": one.text}, _PAST if one.is_past else "")
+        yield Broken(
+            one.site, one.certain, {"test": one.text}, _PAST if one.is_past else "", _INSTEAD if one.is_past else ""
+        )
 
 
 RULE = Rule(
     code="ZG502",
     name="sync-skipped",
-    message="{test} leaves the micro-batch that steps without synchronisation",
+    message="{test} skips averaging over the ranks before the step",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="use the same guard for no_sync and for the step",
+    remedy="use the same test for no_sync() as for the step: the last backward() must average",
     fix=Fix.UNSAFE,
     ranks=2,
     lacks=idiom,

@@ -1,12 +1,12 @@
 """From a verdict to a finding: the rule's sentence with the user's own lines in it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from zerograd.core.events import Event, Kind, Site
 from zerograd.core.findings import Certainty, Finding, Related
 from zerograd.core.judgement import Trail, Verdict
 from zerograd.core.machine import HOLLOW, Content, Mark, State
-from zerograd.rules.rule import Broken, Rule
+from zerograd.rules.rule import USUAL, Broken, Rule, Usual
 
 _ROLE = {
     Kind.DEPOSIT: "deposit",
@@ -19,25 +19,27 @@ _ROLE = {
 _PLAIN = {
     "deposit": "backward()",
     "spill": "another backward()",
-    "exit": "an iteration that was given up",
+    "exit": "the skipped iteration",
     "clear": "zero_grad()",
     "consumer": "an earlier step()",
     "clip": "the clip",
 }
 _PART = {
-    Kind.DEPOSIT: "the gradient is deposited here",
-    Kind.SPILL: "another objective's gradient is deposited here",
-    Kind.ABANDON: "the iteration is given up here",
-    Kind.CLEAR: "it is cleared here",
-    Kind.CONSUME: "it is consumed here",
-    Kind.CLIP: "it is clipped here",
-    Kind.UNSCALE: "it is unscaled here",
-    Kind.RESCALE: "it is rescaled here",
-    Kind.REDUCE: "it is reduced here",
-    Kind.SCHEDULE: "the schedule moves here",
+    Kind.DEPOSIT: "adds these gradients",
+    Kind.SPILL: "leaves gradients of another loss here",
+    Kind.ABANDON: "skips the step and leaves the gradients",
+    Kind.CLEAR: "clears them",
+    Kind.CONSUME: "uses them",
+    Kind.CLIP: "clips them",
+    Kind.UNSCALE: "divides them by the loss scale",
+    Kind.RESCALE: "multiplies them",
+    Kind.REDUCE: "averages them over the ranks",
+    Kind.SCHEDULE: "moves the learning rate",
 }
-# A step that is judged has starved. A clear that is judged stands inside a window, whose step gets what is left.
-ERASED = "{what} erases the earlier micro-batches of the group: only what comes after it reaches the step"
+# A step that is judged finds nothing. A clear that is judged stands inside a window, whose step gets what is left.
+ERASED = "{what} erases micro-batches that no step has used yet"
+ERASED_FIX = "call {what} only after step() has run"
+UNEVEN_FIX = "call scaler.scale() on every loss before its backward()"
 NOWHERE = Site("", 0)
 
 
@@ -53,11 +55,13 @@ def tell(verdict: Verdict[Rule], trail: Trail) -> Finding:
         # A clip that a backward adds to came behind the one before; any other stands before what it spoils.
         later = event.kind is Kind.DEPOSIT and Mark.BLIND not in state.marks
         site = _nearest(places, site, later=later)
+    step = event.what or "step()"
     names = {
-        "step": event.what or "step()",
+        "step": step,
         "what": event.what,
         "place": _place(state),
         "scaled": _scaled(state),
+        "clearing": clearing(step, scaled=event.scaled),
         **_PLAIN,
     }
     names |= {"clip": event.what} if event.kind is Kind.CLIP else {}
@@ -65,15 +69,22 @@ def tell(verdict: Verdict[Rule], trail: Trail) -> Finding:
     for kind, other in first.items():
         # The event that the finding stands at needs no place of its own.
         names[_ROLE[kind]] = other.what if kind is rule.at else _name(other, site)
+    if Kind.CONSUME in first:
+        names["user"] = _name(first[Kind.CONSUME], NOWHERE, path=site.path)
+    message, remedy = rule.message, rule.remedy
+    if event.kind is Kind.CLEAR:
+        message, remedy = ERASED, ERASED_FIX
+    elif Mark.UNEVEN in state.marks and "{scaled}" in message:
+        remedy = UNEVEN_FIX
     return Finding(
         code=rule.code,
         name=rule.name,
-        message=(ERASED if event.kind is Kind.CLEAR else rule.message).format(**names),
+        message=message.format(**names),
         site=site,
         certainty=Certainty.CERTAIN if verdict.certain else Certainty.POSSIBLE,
         severity=rule.severity,
-        related=_related(led, site),
-        cure=rule.remedy,
+        related=_related(led, site, rule, names),
+        cure=filled(remedy, names),
     )
 
 
@@ -91,7 +102,7 @@ def note(
         certainty=Certainty.CERTAIN if certain else Certainty.POSSIBLE,
         severity=rule.severity,
         related=related,
-        cure=rule.remedy,
+        cure=filled(rule.remedy, names),
     )
 
 
@@ -107,10 +118,25 @@ def answer(rule: Rule, broken: Broken) -> Finding:
 
 def erased(rule: Rule, site: Site, what: str, related: tuple[Related, ...]) -> Finding:
     """A clear that erases the micro-batches before it, in a loop that shows no window."""
-    message = ERASED.format(what=what)
-    return Finding(
-        rule.code, rule.name, message, site, Certainty.CERTAIN, rule.severity, related=related, cure=rule.remedy
-    )
+    told = rule._replace(message=ERASED, remedy=ERASED_FIX)
+    return note(told, site, certain=True, related=related, what=what)
+
+
+def filled(sentence: str, names: Mapping[str, str]) -> str:
+    """The sentence with the program's names; with the usual ones for those that are not known."""
+    known = {name: text for name, text in names.items() if text}
+    if "step" in known:
+        known.setdefault("clearing", clearing(known["step"]))
+    return sentence.format_map(Usual({**USUAL, **known}))
+
+
+def clearing(step: str, *, scaled: bool = False) -> str:
+    """The call that clears what this step uses: `optimizer.zero_grad()` of `optimizer.step()`. `scaled`: a scaler's."""
+    called, _, given = step.partition("(")
+    owner, _, method = called.rpartition(".")
+    if scaled:  # scaler.step(optimizer)
+        owner = given.rpartition(")")[0].partition(",")[0].strip()
+    return f"{owner}.zero_grad()" if owner and method == "step" else USUAL["clearing"]
 
 
 def _with_own_deposit(led: tuple[Event, ...], trail: Trail, step: Site) -> tuple[Event, ...]:
@@ -132,33 +158,35 @@ def _nearest(places: list[Site], here: Site, *, later: bool) -> Site:
 
 
 def _place(state: State) -> str:
-    """Where a clip stands that stands wrong."""
+    """What a clip in the wrong place clips."""
     if state.content is Content.SPENT:
-        return "gradients that the step has already consumed"
+        return "gradients that step() has already used"
     if state.content in HOLLOW:
-        return "before any backward() has deposited"
-    return "once per micro-batch, before the group is complete"
+        return "before backward() has run"
+    return "every micro-batch, not the whole group"
 
 
 def _scaled(state: State) -> str:
     """What the loss scale has to do with what a step finds."""
     if Mark.UNEVEN in state.marks:
-        return "of a scaled loss and of a plain one, which it divides by the loss scale alike"
+        return "of a scaled and of an unscaled loss"
     return "that are still multiplied by the loss scale"
 
 
-def _name(event: Event, here: Site) -> str:
+def _name(event: Event, here: Site, *, path: str = "") -> str:
     what = event.what or event.kind.value
     there = event.site
     if there is None or not there.line:
         return what
     if there == here:
         return f"{what} one iteration earlier"
-    if there.path == here.path:
+    if there.path == (path or here.path):
         return f"{what} on line {there.line}"
     return f"{what} at {there.path}:{there.line}"
 
 
-def _related(events: Iterable[Event], here: Site) -> tuple[Related, ...]:
+def _related(events: Iterable[Event], here: Site, rule: Rule, names: Mapping[str, str]) -> tuple[Related, ...]:
+    parts = {**_PART, **dict(rule.beside)}
     placed = [(event.site, event.kind) for event in events if event.site is not None and event.site.line]
-    return tuple([Related(site, _PART[kind]) for site, kind in placed if site != here])
+    told = [Related(site, filled(parts[kind], names)) for site, kind in placed if site != here]
+    return tuple(dict.fromkeys(told))

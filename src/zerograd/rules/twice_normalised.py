@@ -1,8 +1,8 @@
 """The loss is divided by the number of micro-batches, and the framework divides it again.
 
-`accelerator.backward(loss)` divides by `gradient_accumulation_steps` itself. A loss that was already divided gives
-gradients that are N times too small: with SGD the learning rate is divided by N, with Adam it is nearly invisible.
-Leave the division to one of them.
+`accelerator.backward(loss)` itself divides by `gradient_accumulation_steps`. If you divide the loss as well, the
+gradients are N times too small. With SGD that divides the learning rate by N; with Adam it is nearly invisible. Leave
+the division to the framework.
 """
 
 from collections.abc import Iterator
@@ -44,9 +44,9 @@ def breaks(window: Window) -> Iterator[Broken]:
 RULE = Rule(
     code="ZG105",
     name="twice-normalised",
-    message="{deposit} divides by {size} what was already divided by it",
+    message="{deposit} divides by {size} a second time",
     sees=Sees.SOURCE,
-    remedy="give accelerator.backward() the undivided loss",
+    remedy="do not divide the loss by {size} yourself",
     fix=Fix.UNSAFE,
     lacks=idiom,
     asks=Question(Window, breaks),

@@ -1,16 +1,15 @@
-"""The accumulation steps at the wrong micro-batch: the first group is smaller than the others.
+"""Gradient accumulation steps at the wrong micro-batch: the first group is smaller than the others.
 
-`if i % N == 0` with `i` counted from 0 is true at the very first micro-batch: the first step is made of one micro-batch
-that was divided by N, and every later group is shifted. The same happens with `(i + 1) % N` when the counter starts at
-1, or when it is increased before the test. At the end of the loop N - 1 micro-batches are left over.
+With `i` counted from 0, `if i % N == 0` is true at the very first micro-batch. The first step then uses one micro-batch
+that was divided by N, and every later group is shifted. `(i + 1) % N` does the same if the counter starts at 1, or if
+it is increased before the test. At the end of the loop N - 1 micro-batches are left over.
 
-A counter that goes on over the epochs, `len(loader) * epoch + i` or one of an object's own, begins somewhere too: its
-very first group counts.
+A counter that continues over the epochs, such as `len(loader) * epoch + i`, has the same bug in its very first group.
 
-A run is certain of a counter that starts at 1 only where a DataLoader hands out the batches; a run that resumes in the
-middle of a group looks the same.
+In a run, a counter that starts at 1 is certain only if a DataLoader provides the batches, because a run that resumes in
+the middle of a group looks the same.
 
-`if i % N:` is the guard the wrong way round: it steps on every micro-batch but the last of a group.
+`if i % N:` is inverted: it steps at every micro-batch except one of each group.
 """
 
 from collections.abc import Iterator
@@ -38,9 +37,9 @@ for i, (x, y) in enumerate(loader):
 """
 
 
-_SHIFTED = "{test} gives the first group another length than the others ({size}), which its losses do not know of"
-_INVERTED = "{test} is the wrong way round: it steps on every micro-batch but one of a group ({size})"
-_LONGER = "{test} lets a group have one micro-batch more than the {size} that its losses are divided by"
+_SHIFTED = "{test} gives the first group another size than others"
+_INVERTED = "{test} is inverted: it steps everywhere but at the end of a group"
+_LONGER = "{test} makes every group one micro-batch too long"
 
 
 def breaks(window: Window) -> Iterator[Broken]:
@@ -54,9 +53,9 @@ def breaks(window: Window) -> Iterator[Broken]:
 RULE = Rule(
     code="ZG103",
     name="uneven-groups",
-    message="{test} is true at micro-batch {first} of the first group: it steps before the group ({size}) is complete",
+    message="{test} steps too early: the first group is smaller than {size}",
     sees=Sees.SOURCE | Sees.RUN,
-    remedy="test (i + 1) % N == 0 with i counted from 0",
+    remedy="test (i + 1) % {size} == 0, with i counted from 0",
     fix=Fix.UNSAFE,
     lacks=idiom,
     asks=Question(Window, breaks),
@@ -64,5 +63,5 @@ RULE = Rule(
     bad=ACCUMULATED + BAD,
     good=ACCUMULATED + GOOD,
     explanation=__doc__ or "",
-    in_run="{step} consumes {first} at first and {size} each time after: the first group was not complete",
+    in_run="the first {step} used {first}, every later one {size}",
 )

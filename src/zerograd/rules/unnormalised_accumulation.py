@@ -1,12 +1,12 @@
-"""Several micro-batches are accumulated, and their mean losses are added instead of averaged.
+"""Gradient accumulation sums N mean losses without dividing by N: the gradient is N times too large.
 
-The loss of a micro-batch is a mean over its items; N of them add up to a gradient that is N times the mean over the
-group. With SGD that multiplies the learning rate by N; with Adam it is nearly invisible, except that clipping, weight
-decay and the epsilon no longer mean what they say. Changing the accumulation changes the training, which is exactly
-what accumulation is meant to avoid.
+The loss of a micro-batch is a mean over its items, so N of them sum to N times the mean over the whole group. With SGD
+that multiplies the learning rate by N. With Adam it is nearly invisible, but clipping, weight decay and epsilon no
+longer mean what they say. Changing the number of micro-batches then changes the training, which is exactly what
+accumulation should avoid.
 
-Divide each loss by N, or scale the gradients once before the step. If micro-batches differ in size, weigh them by their
-items: `Step.micro_batches(group, weight=...)` does.
+Divide each loss by N, or scale the gradients once before the step. If micro-batches differ in size, weight them by
+their number of items, as `Step.micro_batches(group, weight=...)` does.
 """
 
 from collections.abc import Iterator
@@ -47,10 +47,10 @@ def breaks(window: Window) -> Iterator[Broken]:
 RULE = Rule(
     code="ZG101",
     name="unnormalised-accumulation",
-    message="{deposit} adds up the mean losses of a group ({size}), and nothing divides by their number",
+    message="{deposit} sums {size} mean losses instead of averaging them",
     sees=Sees.SOURCE | Sees.FULL,
     severity=Severity.WARNING,
-    remedy="divide the loss by the number of micro-batches",
+    remedy="divide the loss by {size} before backward()",
     fix=Fix.UNSAFE,
     lacks=idiom,
     asks=Question(Window, breaks),

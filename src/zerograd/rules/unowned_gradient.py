@@ -1,12 +1,15 @@
-"""A parameter keeps receiving gradients and no optimizer steps it.
+"""A parameter keeps receiving gradients, but no optimizer updates it.
 
-Every backward computes its gradient and adds it to the last one; nothing consumes it and nothing clears it. Either the
-parameter was meant to be trained and was forgotten when the optimizer was built, or it was meant to be frozen, and then
-`requires_grad_(False)` saves the time and the memory.
+Every backward computes its gradient and adds it to the last one; nothing uses it and nothing clears it. Either the
+parameter was meant to be trained and was forgotten when the optimizer was created, or it was meant to be frozen. In
+that case `requires_grad_(False)` saves time and memory.
 """
 
-from zerograd.core.findings import Severity
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from collections.abc import Iterator
+
+from zerograd.core.findings import Related, Severity
+from zerograd.core.world import Neglect, Unowned
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -27,15 +30,35 @@ for x, y in loader * 2:
     optimizer.step()
 """
 
+_NEVER_STEPPED = "{optimizer} never steps, although {parameters} gets gradients"
+_LEFT_OUT = "{parameters} collects parameters, but no optimizer is given them"
+
+
+def breaks(one: Unowned) -> Iterator[Broken]:
+    """Parameters that losses reach and no step moves."""
+    names = {"optimizer": one.optimizer, "parameters": one.parameters}
+    message, cure, part = "", "", "creates the optimizer"
+    if one.why is Neglect.UNHELD:
+        names["parameters"] = f"the parameters of {one.parameters}"
+    elif one.why is Neglect.NEVER_STEPPED:
+        message, cure, part = _NEVER_STEPPED, "call {optimizer}.step() after that backward()", "computes the gradients"
+    else:
+        message = _LEFT_OUT
+        cure = "append {parameters} to the parameter groups of the optimizer, like the groups before it"
+    related = (Related(one.beside, part),) if one.beside is not None else ()
+    yield Broken(one.site, one.certain, names, message, cure, related=related)
+
+
 RULE = Rule(
     code="ZG008",
     name="unowned-gradient",
-    message="{deposit} keeps adding to {parameters}, and no optimizer holds them",
+    message="no optimizer holds {parameters}, which get gradients",
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.WARNING,
-    remedy="give them to an optimizer, or freeze them with requires_grad_(False)",
+    remedy="pass them to an optimizer if they should train; if not, call requires_grad_(False) on them",
     fix=Fix.NONE,
     lacks=idiom,
+    asks=Question(Unowned, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

@@ -1,11 +1,10 @@
-"""A comment allows a finding that is not there.
+"""A comment ignores a finding that does not exist.
 
-The loop was mended, or moved away from its comment, or the comment names a rule that never fired. Left standing, it
-hides the next finding on that line, which will be a new one and nobody's decision. Take it away; `--fix` does, and
-leaves the other codes of the comment and the other comments of the line alone.
+The loop was fixed, or moved away from its comment, or the comment names a rule that never fired. If it stays, it hides
+the next finding on that line. Remove it; `--fix` does, and leaves the other codes and comments of the line alone.
 
-Only what is addressed to zerograd is judged: `# zerograd: ignore[...]`, and in `# noqa: ...` the codes that begin with
-ZG. A rule that was not selected, or that only a run can see, is no evidence.
+Only comments addressed to zerograd are checked: `# zerograd: ignore[...]`, and codes that begin with ZG in `# noqa:
+...`. Rules that were not selected, or that only a run can see, do not count as unused.
 """
 
 from zerograd.core.findings import Severity
@@ -29,10 +28,10 @@ for x, y in loader:
 RULE = Rule(
     code="ZG901",
     name="unused-suppression",
-    message="the comment allows {allowed}",
+    message="this comment ignores {allowed}",
     sees=Sees.SOURCE,
     severity=Severity.WARNING,
-    remedy="take it away before it hides the next finding",
+    remedy="remove it, before it hides a new finding",
     fix=Fix.SAFE,
     lacks=idiom,
     led_by=(),

@@ -1,15 +1,15 @@
-"""A parameter is updated by hand where autograd is watching, or under a new name.
+"""A parameter is updated by hand outside `torch.no_grad()`, or the update creates a new tensor.
 
-`W -= lr * W.grad` on a leaf that requires a gradient raises outside `torch.no_grad()`. `W = W - lr * W.grad` does not
-raise, which is worse: it makes a new tensor that is no leaf, `W.grad` of the new one stays None, and the graph of every
-iteration hangs on to the next. Write `with torch.no_grad(): W -= lr * W.grad` and clear the gradient afterwards.
+`W -= lr * W.grad` raises outside `torch.no_grad()` if `W` is a leaf that requires a gradient. `W = W - lr * W.grad`
+does not raise, which is worse. It creates a new tensor that is not a leaf, whose `.grad` stays None, and the graph of
+every iteration is linked to the next. Write `with torch.no_grad(): W -= lr * W.grad` and clear the gradient afterwards.
 
-`for p in net.parameters(): p = p - lr * p.grad` changes nothing at all: the loop variable stands for another tensor,
-and the parameter stays what it was. The same goes for `mine = tau * theirs + (1 - tau) * mine` in a loop over the
-parameters of two networks: the target never follows. Write `mine.copy_(...)` under `torch.no_grad()`.
+`for p in net.parameters(): p = p - lr * p.grad` changes nothing at all: the loop variable now names a new tensor, and
+the parameter stays as it was. The same goes for `mine = tau * theirs + (1 - tau) * mine` in a loop over the parameters
+of two networks: the target network never changes. Write `mine.copy_(...)` under `torch.no_grad()`.
 
-`p.add(e)` as a statement changes nothing either: without its underscore the method returns another tensor, and nobody
-keeps it. Write `p.add_(e)`.
+`p.add(e)` as a statement changes nothing either: without the underscore it returns a new tensor, which is dropped.
+Write `p.add_(e)`.
 """
 
 from collections.abc import Iterator
@@ -37,14 +37,14 @@ for x, y in loader:
 """
 
 _SAID = {
-    HowLost.LOOP_VARIABLE: "{text} only gives the loop variable {name} another value: no parameter changes",
-    HowLost.NEW_TENSOR: "{text} makes a new tensor instead of updating {name}: it is no leaf, and gets no .grad",
-    HowLost.DROPPED: "{text} makes a new tensor that nobody keeps: the {what} stays what it was",
-    HowLost.WATCHED: "{text} changes {name} in place while autograd is watching, which raises",
+    HowLost.LOOP_VARIABLE: "{text} rebinds only the loop variable",
+    HowLost.NEW_TENSOR: "{text} creates a new tensor, which gets no .grad",
+    HowLost.DROPPED: "{text} does not change the {what}: its result is dropped",
+    HowLost.WATCHED: "{text} raises: it changes {name} outside torch.no_grad()",
 }
 _CURES = {
-    HowLost.LOOP_VARIABLE: "with torch.no_grad(): {name}.copy_(...)",
-    HowLost.DROPPED: "{name}_() changes the {what} itself",
+    HowLost.LOOP_VARIABLE: "update it in place: with torch.no_grad(): {name}.copy_(...)",
+    HowLost.DROPPED: "call {name}_() instead: it changes the {what} in place",
 }
 
 
@@ -60,7 +60,7 @@ RULE = Rule(
     name="update-with-grad",
     message="{what}",
     sees=Sees.SOURCE,
-    remedy="with torch.no_grad(): W -= lr * W.grad",
+    remedy="update it in place: with torch.no_grad(): W -= lr * W.grad",
     fix=Fix.UNSAFE,
     lacks=idiom,
     asks=Question(LostUpdate, breaks),

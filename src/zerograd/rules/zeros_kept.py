@@ -1,12 +1,12 @@
 """Gradients are filled with zeros where nothing needs the zeros.
 
-`zero_grad(set_to_none=False)` writes every gradient once to clear it, and the next `backward()` reads it back to add to
-it. Cleared by None, which is torch's own default since 2.0, the memory is free in between and the first backward simply
-writes. Optimizers also skip a parameter without a gradient, where they move one with a gradient of zero: momentum and
-weight decay go on.
+`zero_grad(set_to_none=False)` writes zeros to every gradient, and the next `backward()` reads them back to add to them.
+If gradients are set to None, which is torch's default since 2.0, their memory is free in between and the first backward
+simply writes. Optimizers also skip a parameter whose gradient is None, while momentum and weight decay still move one
+whose gradient is zero.
 
-Zeros are needed where gradients must keep their addresses, as under a captured CUDA graph, and where something reads
-`.grad` after the clear; nothing is said about a file in which either may be so.
+Zeros are needed where gradients must keep their addresses, as in a captured CUDA graph, and where something reads
+`.grad` after the clear. A file in which either is possible is not reported.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def breaks(clear: Clear) -> Iterator[Broken]:
 RULE = Rule(
     code="ZG401",
     name="zeros-kept",
-    message="{clear} fills every gradient with zeros that nothing here reads",
+    message="{clear} writes zeros that nothing needs",
     sees=Sees.SOURCE | Sees.RUN,
     severity=Severity.NOTE,
     remedy="call zero_grad() without set_to_none=False",
@@ -53,5 +53,5 @@ RULE = Rule(
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,
     explanation=__doc__ or "",
-    in_run="{what} fills gradients with zeros that nobody needs",
+    in_run="{what} writes zeros that nothing needs",
 )

@@ -8,6 +8,7 @@ from typing import Literal
 
 from zerograd.core.events import Event
 from zerograd.core.findings import Certainty, Finding
+from zerograd.core.tally import tally
 from zerograd.errors import AuditError, FaultFound, unknown
 from zerograd.rules import REGISTRY, select
 from zerograd.rules.rule import Sees
@@ -134,21 +135,20 @@ class Audit:
         self._found.clear()
         self._watcher.forked()
 
-    def counts(self) -> str:
-        """What was audited and what came of it, in one line."""
+    def counts(self, *, possible: bool = True, notes: bool = True) -> str:
+        """What was found and audited, in one line. `possible`, `notes`: whether such findings are shown."""
         coverage, lost = self.coverage, ", ".join(self._watcher.detectors.lost)
         rest = f"{many(self.backwards, 'backward')}, {many(self.slots, 'slot')}"
         counted = f"{coverage.share}, {rest} audited" if coverage.whole else f"{coverage.share} audited, {rest}"
         if self.backwards and not self.steps:
             return f"{counted}; not audited: no torch.optim.Optimizer has stepped"
-        parts = [counted, self._verdict(), coverage.why, f"rules not audited: {lost}" if lost else ""]
+        verdict = self._verdict(possible=possible, notes=notes)
+        parts = [verdict, counted, coverage.why, f"rules not audited: {lost}" if lost else ""]
         return "; ".join(part for part in parts if part)
 
-    def _verdict(self) -> str:
-        certain = sum(finding.certainty is Certainty.CERTAIN for finding in self.findings)
-        possible = len(self._found) - certain
-        if certain or possible:
-            return many(certain, "finding") if certain else f"nothing certain, {possible:,} possible"
+    def _verdict(self, *, possible: bool, notes: bool) -> str:
+        if self._found:
+            return tally(self.findings, possible=possible, notes=notes)
         if self.complete:
             return "every gradient accounted for"
         judged = self.coverage.audited

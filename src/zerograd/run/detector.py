@@ -38,7 +38,7 @@ class Detector:
         related = (
             Related(place, part) for place, part in places if place is not None and place.line and place != finding.site
         )
-        self._report(finding._replace(related=tuple(dict.fromkeys(related))))
+        self._report(finding._replace(related=tuple(dict.fromkeys([*related, *finding.related]))))
 
     def done_with(self, site: Site) -> bool:
         """Whether more backwards of this line, like those before, would tell it nothing."""

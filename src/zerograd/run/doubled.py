@@ -8,6 +8,7 @@ one that was written unseen. An optimizer that steps within the step of another 
 from collections.abc import Sequence
 
 from zerograd.core.events import Event
+from zerograd.core.findings import Related
 from zerograd.core.machine import Content
 from zerograd.rules.telling import note
 from zerograd.run.account import Account
@@ -15,7 +16,7 @@ from zerograd.run.detector import Detector
 from zerograd.run.handwork import MAYBE_CLEARED, MAYBE_FILLED
 from zerograd.run.naming import named
 
-_CURE = "give every parameter to one optimizer"
+_CURE = "give every parameter to one optimizer only"
 
 
 class Doubled(Detector):
@@ -34,9 +35,10 @@ class Doubled(Detector):
                 if again and step.site is not None:
                     both = self._called(account, other, again)
                     where = f"{first.what} on line {first.site.line}" if first.site is not None else first.what
-                    said = f"{step.what} consumes gradients that {where} has consumed already: both hold {both}"
-                    told = note(self.rules["ZG004"], step.site, certain=False, step="", consumer="")
-                    self.say_as(told._replace(message=said, cure=_CURE), [(first, "it is consumed here")])
+                    said = f"{step.what} reuses the gradients of {where}"
+                    shared = (Related(step.site, f"both hold {both}"),)
+                    told = note(self.rules["ZG004"], step.site, certain=False, related=shared, step="", consumer="")
+                    self.say_as(told._replace(message=said, cure=_CURE), [(first, "has already used these gradients")])
                     return
 
     def _called(self, account: Account, other: Account, slots: set[int]) -> str:

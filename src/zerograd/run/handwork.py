@@ -16,7 +16,7 @@ from zerograd.run.slots import Slots
 from zerograd.run.values import nonzero, numbers
 
 # `p.grad = None` has no call that we could see: a clear without a line is better than one with a wrong line.
-UNSEEN = Event(Kind.CLEAR, what="a clear")
+UNSEEN = Event(Kind.CLEAR, what="the clear")
 ASSIGNED = Event(Kind.DEPOSIT, what="an assignment to .grad")
 WRITTEN = Event(Kind.DEPOSIT, what="a write into .grad")
 MAYBE_FILLED: Doubts = frozenset({Kind.DEPOSIT})

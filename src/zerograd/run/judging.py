@@ -15,6 +15,7 @@ from zerograd.core.findings import Certainty, Finding, Related
 from zerograd.core.judgement import Code, Verdict, judge
 from zerograd.core.machine import HOLLOW, Content, Scale
 from zerograd.rules import REGISTRY
+from zerograd.rules.discarded_gradient import IN_CLOSURE
 from zerograd.rules.rule import Rule, idiom
 from zerograd.rules.telling import NOWHERE, note, tell
 from zerograd.run.account import Account
@@ -30,8 +31,8 @@ from zerograd.run.sureness import count_starving, doubts
 _HABIT = 2
 _TINY = 1e-3  # a limit below this share of the loss scale was not multiplied by it: nobody clamps to so little
 _UNSCALED: Doubts = frozenset({Kind.UNSCALE})
-_FROZEN = "has nothing to consume: all of its parameters are frozen (requires_grad=False)"
-_THAW = "unfreeze them with requires_grad_(True), or give the optimizer the parameters that learn"
+_FROZEN = "trains nothing: all its parameters have requires_grad=False"
+_UNFREEZE = "call requires_grad_(True) on the parameters that should train"
 
 
 class Judge(Detector):
@@ -105,7 +106,7 @@ class Judge(Detector):
         for verdict in () if told_later else judge(frozenset({fact}), event, self._laws):
             finding = self._told_exactly(tell(verdict, standing.trail), verdict, account)
             if verdict.law.needs_loss and account.slots.frozen():
-                finding = finding._replace(message=f"{event.what} {_FROZEN}", cure=_THAW)
+                finding = finding._replace(message=f"{event.what} {_FROZEN}", cure=_UNFREEZE)
             elif verdict.law.needs_loss and account.habits.starved.get(event.site, 0) < patience():
                 finding = finding._replace(certainty=Certainty.POSSIBLE)  # what is learned may be learned elsewhere
             if finding.code in self._chosen:
@@ -135,30 +136,30 @@ class Judge(Detector):
         beside = clear is not None and moment > account.books.stepped
         if rule is None or not never or not beside or clear is None:
             return finding
-        where = f"zero_grad() on line {clear.site.line}" if clear.site else "zero_grad()"
         certain = finding.certainty is Certainty.CERTAIN
-        names = {"step": verdict.event.what, "cleared": f"what {where} covers", "slot": account.called}
-        return note(rule, finding.site, certain=certain, related=finding.related, **names)
+        names = {"step": verdict.event.what, "slot": account.called, "clearing": f"{account.called}.zero_grad()"}
+        cleared = (Related(clear.site, "clears other parameters"),) if clear.site is not None else ()
+        return note(rule, finding.site, certain=certain, related=(*finding.related[:1], *cleared), **names)
 
     def _enriched(self, finding: Finding, verdict: Verdict[Rule], account: Account) -> Finding:
         """With the parameters and the numbers, the first time it is said."""
         if finding.certainty is not Certainty.CERTAIN or finding.site in self._named:
             return finding
         self._named.add(finding.site)
-        parts = [named(account.concerned())]
+        said = named(account.concerned())
         if Content.MIXED in verdict.law.led_by and (share := account.stale_share()) is not None:
-            parts.append(f"{share:.0%} of the norm of this update came from batches already used")
-        return finding._replace(message=f"{finding.message}; {', '.join(parts)}")
+            said = f"{share:.0%} of this update is old; {said}"
+        return finding._replace(related=(*finding.related, Related(finding.site, said)))
 
     def _rescaled(self, account: Account, step: Event) -> None:
         last = account.window.deposits[-1]
-        led = [(step, "the step that consumes them")]
+        led = [(step, "uses the result")]
         self.say("ZG107", last.site, certain=True, led=led, deposit=last.event.what)
 
     def _shared(self, account: Account, step: Event) -> None:
-        led = [(one.event, "deposits into the shared gradient") for one in account.window.deposits[-1:]]
+        led = [(one.event, "adds to the shared gradient") for one in account.window.deposits[-1:]]
         clear, _ = self._last_clear.get(account.thread, (None, 0))
-        led += [(clear, "clears one of the two")] if clear is not None else []
+        led += [(clear, "clears only one of the two")] if clear is not None else []
         self.say("ZG305", step.site or NOWHERE, certain=True, led=led, step=step.what)
 
     def _twice(self, account: Account, step: Event) -> None:
@@ -168,15 +169,16 @@ class Judge(Detector):
             return
         if account.number not in self._repeats:
             self._repeats[account.number] = named(account.slots.repeats())
-        again = f"a group lists {self._repeats[account.number]} again"
-        said = f"{step.what} consumes the same gradients more than once: {again}"
+        again = "a parameter is listed twice"
+        said = f"{step.what} applies the same gradients twice: {again}"
         told = note(rule, step.site or NOWHERE, certain=True, related=(), step=step.what, consumer="")
-        self.say_as(told._replace(message=said, cure="list every parameter once"), ())
+        listed = Related(told.site, f"listed twice: {self._repeats[account.number]}")
+        self.say_as(told._replace(message=said, cure="list every parameter once", related=(listed,)), ())
 
     def mixed_points(self, step: Event | None, deposit: Deposit) -> None:
         """A closure adds to the gradient of another point."""
         site = step.site if step is not None and step.site is not None else deposit.site
-        led = [(deposit.event, "the closure adds to what its last evaluation left")]
+        led = [(deposit.event, "adds to the gradients of the previous evaluation")]
         self.say("ZG009", site, certain=True, led=led, step=step.what if step is not None else "step()")
 
     def fed(self, account: Account, step: Event | None) -> None:
@@ -186,9 +188,12 @@ class Judge(Detector):
             return
         self._emptied[step.site] += 1
         where = f"{clear.what} on line {clear.site.line}" if clear.site is not None else clear.what
-        names = {"step": step.what, "clear": where, "deposit": "the closure's backward()"}
         certain = self._emptied[step.site] >= _HABIT
-        self.say("ZG002", step.site, certain=certain, led=[(clear, "it is cleared here")], **names)
+        rule = self.rules.get("ZG002")
+        if rule is not None:
+            told = rule._replace(remedy=IN_CLOSURE)
+            found = note(told, step.site, certain=certain, step=step.what, clear=where)
+            self.say_as(found, [(clear, "clears them before any step")])
         self.flush()
 
     # Clears
@@ -250,8 +255,8 @@ class Judge(Detector):
         if limit is None:
             return
         last = account.window.deposits[-1]
-        told = note(rule, event.site or last.site, certain=limit < _TINY * scale(), related=(), clip="a hand")
-        said = f"gradients were clamped to {limit:g} by hand while they are still multiplied by the loss scale"
+        told = note(rule, event.site or last.site, certain=limit < _TINY * scale(), related=(), clip=".grad.clamp_()")
+        said = f"gradients are clamped to {limit:g} while still multiplied by the loss scale"
         self._charge(account, told._replace(message=said, related=_beside(told.site, last)))
 
     def unscale(self, account: Account, event: Event, *, scale: Callable[[], float]) -> None:
@@ -265,7 +270,7 @@ class Judge(Detector):
 
 
 def _beside(site: Site, deposit: Deposit) -> tuple[Related, ...]:
-    return (Related(deposit.site, "the gradient is deposited here"),) if deposit.site != site else ()
+    return (Related(deposit.site, "adds gradients multiplied by the loss scale"),) if deposit.site != site else ()
 
 
 def _factors(account: Account) -> list[float | None]:

@@ -33,6 +33,8 @@ from zerograd.run.sites import user_frame
 from zerograd.run.values import largest, nonzero
 
 _HABIT = 2
+LEFT = "leaves gradients in these parameters too"
+OWN = "is the backward for this optimizer"
 
 
 class Leaks(Detector):
@@ -81,10 +83,8 @@ class Leaks(Detector):
                     "ZG005",
                     step.site or deposit.site,
                     certain=certain and known,
-                    led=[(deposit.event, "left here"), (later[0].event, "the optimizer's own objective")],
+                    led=[(deposit.event, LEFT), (later[0].event, OWN)],
                     step=step.what,
-                    deposit=f"backward() on line {deposit.site.line}",
-                    own=f"backward() on line {later[0].site.line}",
                 )
                 return
 
@@ -100,11 +100,8 @@ class Leaks(Detector):
             return
         apart = not in_one_body(user_frame(), site)
         certain = apart and self._probes[site] >= _HABIT and not account.window.edited
-        left, mine = f"backward() on line {site.line}", f"backward() on line {own.site.line}"
-        told = note(rule, step.site or site, certain=certain, step="", deposit="", own="")
-        said = f"{step.what} consumes what {left} left on its way to an input, beside its own {mine}"
-        led = [(probes[-1].event, "left here"), (own.event, "the optimizer's own objective")]
-        self.say_as(told._replace(message=said), led)
+        told = note(rule, step.site or site, certain=certain, step=step.what)
+        self.say_as(told, [(probes[-1].event, f"is meant for an input, but {LEFT}"), (own.event, OWN)])
 
     def _passes_through(self, account: int, settler: int, deposit: Deposit, later: list[Deposit]) -> bool:
         if (account, settler) in deposit.passed:
@@ -123,10 +120,9 @@ class Leaks(Detector):
             "ZG007",
             step.site or deposit.site,
             certain=certain,
-            led=[(deposit.event, "the broken iteration deposits here")],
+            led=[(deposit.event, why)],
             step=step.what,
-            deposit=f"backward() on line {deposit.site.line}",
-            why=why,
+            exit="the next iteration",
         )
 
     @staticmethod
@@ -144,13 +140,17 @@ class Leaks(Detector):
         left = [one for one in window[:-1] if one.settled is None and one.site in again]
         for deposit in left:
             if not deposit.finite():  # and if a hand has cleared it, what lies there now is finite
-                return None if account.slots.are_finite() else (deposit, "gave a loss that is not finite", True)
+                return (
+                    None
+                    if account.slots.are_finite()
+                    else (deposit, "ran on a loss that is not finite, and no step followed", True)
+                )
         if not left or not habits.lone() or not any(nonzero(account.window.found)):
             return None
         if any(deposit.clipped for deposit in left):
-            return left[0], "was clipped and then given up", True
+            return left[0], "was clipped, but no step followed", True
         if always_steps(left[0].site):
-            return left[0], "was given up by an exception before its step", True
+            return left[0], "was followed by an exception instead of a step", True
         if turned_by_its_loss(left[0].site):
-            return left[0], "was given up after a look at its loss", True
-        return left[0], "was not followed by its step", False
+            return left[0], "was skipped after a test of its loss", True
+        return left[0], "was not followed by a step", False

@@ -22,5 +22,5 @@ class Nones(Detector):
             line = linecache.getline(frame[0].f_code.co_filename, frame[1])
             if ".grad" in line or (not line and "grad" in frame[0].f_code.co_names):
                 site = Site(shown(frame[0].f_code.co_filename), frame[1])
-                self.say("ZG303", site, certain=True, what=".grad")
+                self.say("ZG303", site, certain=True, what=".grad", why="it has no gradient yet, or it was cleared")
             return

@@ -139,7 +139,7 @@ class Owners(Detector):
         if certain:
             self._explained.add(account.number)
         held = f"{len(orphans)} parameter{'s' * (len(orphans) != 1)}"
-        led = [(deposit.event, "gradients go to parameters that it does not hold")]
+        led = [(deposit.event, "computes gradients for parameters that it does not hold")]
         names = {"step": step.what, "held": held, "used": named(forgotten)}
         self.say("ZG010", step.site or deposit.site, certain=certain, led=led, **names)
         return True

@@ -68,7 +68,7 @@ class Reductions(Detector):
         (site,) = sites
         size = len(readings)
         names = {"deposit": window.deposits[-1].event.what, "size": str(size)}
-        led = [(step, "the step that consumes them")]
+        led = [(step, "uses their sum")]
         if all(reading.factor == 1.0 for reading in readings):
             times = self._added[site] = self._added.get(site, 0) + 1
             if times >= _GROUPS:

@@ -14,6 +14,8 @@ from weakref import ref
 from torch import Tensor
 
 from zerograd.core.events import Site
+from zerograd.rules.retained_graph import DROP
+from zerograd.rules.telling import note
 from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
@@ -89,7 +91,13 @@ class Retained(Detector):
             line.idle = line.idle + 1 if apart else 0
             line.used = line.used or not apart
             if line.idle == _OFTEN:
-                self.say("ZG402", site, certain=True, what="retain_graph=True")
+                self._unused(site)
+
+    def _unused(self, site: Site) -> None:
+        rule = self.rules.get("ZG402")
+        if rule is not None:
+            what = "backward(retain_graph=True) keeps a graph that nothing uses again"
+            self.say_as(note(rule._replace(remedy=DROP), site, certain=True, what=what), ())
 
     def _outlived(self, line: _Line, deposit: Deposit, node: Any) -> None:
         if len(line.marks) > _WATCHED:
@@ -102,10 +110,13 @@ class Retained(Detector):
         """Every loss of this line lives on: told at the line that adds it up or collects it, if that is found."""
         where = line_that_keeps(user_frame(), lambda node: not marks.isdisjoint(map(id, _marks_of(node))))
         if where is None:
-            self.say("ZG402", deposit.site, certain=True, what="something that adds up or collects this loss")
+            what = "something keeps this loss with its graph in every iteration"
+            self.say("ZG402", deposit.site, certain=True, what=what)
             return
-        led = [(deposit.event, "the loss is deposited here")]
-        self.say("ZG402", where, certain=True, led=led, what="this line adds up or collects the loss, and")
+        led = [(deposit.event, "runs backward on this loss")]
+        self.say(
+            "ZG402", where, certain=True, led=led, what="this line keeps the loss with its graph in every iteration"
+        )
 
 
 def _marked(nodes: Sequence[Any]) -> ref[_Mark]:

@@ -49,7 +49,7 @@ class Scaling(Detector):
         if self._past is not None and isinstance(error, AssertionError) and "No inf checks" in str(error):
             step, deposit = self._past
             why = "that are still multiplied by the loss scale"
-            led = [(deposit.event, "deposited here")]
+            led = [(deposit.event, "adds these gradients")]
             self.say("ZG202", step.site or deposit.site, certain=True, led=led, step=step.what, scaled=why)
 
     def scaled(self, result: object) -> None:
@@ -74,7 +74,7 @@ class Scaling(Detector):
     def out_of_turn(self, scaler: Any, optimizer: Optimizer, site: Site) -> None:
         """`scaler.step()` begins. If it has stepped since the last update(), torch is about to raise."""
         if _stage(scaler, optimizer) == "STEPPED":
-            self.say("ZG203", site, certain=True, step="scaler.step()", scaler="scaler")
+            self.say("ZG203", site, certain=True, step="scaler.step()", scaler="scaler", what="scaler.step()")
 
     def unscaled_before(self, scaler: Any, optimizer: Optimizer, event: Event, account: Account | None) -> bool:
         """`scaler.unscale_()` begins. If it has unscaled or stepped since the last update(), torch will raise."""
@@ -82,7 +82,14 @@ class Scaling(Detector):
         if stage == "UNSCALED" and event.site is not None:
             self.say("ZG204", event.site, certain=True, what=event.what)
         if stage == "STEPPED" and step and step.site is not None:
-            self.say("ZG203", step.site, certain=True, led=[(event, "refused here")], step=step.what, scaler="scaler")
+            self.say(
+                "ZG203",
+                step.site,
+                certain=True,
+                led=[(event, "raises, because update() has not run")],
+                step=step.what,
+                scaler="scaler",
+            )
         return stage in ("UNSCALED", "STEPPED")
 
     def consumed_by(self, scaler: Any, account: Account, step: Event) -> None:
@@ -97,10 +104,10 @@ class Scaling(Detector):
         self._plain += 1
         rule = self.rules.get("ZG202")
         if rule is not None and self._plain >= _HABIT and scaler.get_scale() != 1.0:
-            why = "that it divides by the loss scale, and that were never multiplied by it"
-            led = (Related(plain[-1].site, "deposited here"),)
+            why = "of a loss that was never scaled"
+            led = (Related(plain[-1].site, "adds these gradients"),)
             told = note(rule, step.site, certain=True, related=led, step=step.what, scaled=why)
-            self._report(told._replace(cure="call scaler.scale(loss).backward()"))
+            self._report(told._replace(cure="call scaler.scale(loss).backward() instead of loss.backward()"))
 
 
 def _stage(scaler: Any, optimizer: Optimizer) -> str:

@@ -22,8 +22,8 @@ from zerograd.run.account import Account
 from zerograd.run.chronicle import SKIPPED
 from zerograd.run.detector import Detector
 
-_AHEAD = "{} moves the schedule although the scaler has skipped {}: it runs ahead"
-_INSTEAD = "move it only where the scale did not fall: scaler.get_scale() after scaler.update() against before"
+_AHEAD = "{} moves the learning rate although the scaler skipped {}"
+_INSTEAD = "call it only if scaler.update() did not lower scaler.get_scale()"
 
 
 class Schedules(Detector):
@@ -43,7 +43,9 @@ class Schedules(Detector):
         site, moment, early = self._between.pop(account.number)
         if all(deposit.moment < moment for deposit in account.window.deposits):
             early[site] = 0  # it is said
-            self.say("ZG301", site, certain=True, led=[(step, "the optimizer steps here")], what="scheduler.step()")
+            self.say(
+                "ZG301", site, certain=True, led=[(step, "is the first step of the optimizer")], what="scheduler.step()"
+            )
 
     def moved(self, scheduler: Any, site: Site, account: Account | None, *, moment: int) -> None:
         """`scheduler.step()` begins, without an epoch or a metric."""
@@ -64,7 +66,7 @@ class Schedules(Detector):
             early[site] = 0
             led: list[tuple[Event | Site, str]] = []
             if account.last_step is not None:
-                led = [(account.last_step, "the optimizer steps here")]
+                led = [(account.last_step, "is the first step of the optimizer")]
             self.say("ZG301", site, certain=True, led=led, what="scheduler.step()")
 
     def _skipped(self, scheduler: Any, site: Site, account: Account) -> None:
@@ -75,4 +77,4 @@ class Schedules(Detector):
             return
         told = note(rule, site, certain=False, what="scheduler.step()")
         said = _AHEAD.format("scheduler.step()", step.what)
-        self.say_as(told._replace(message=said, cure=_INSTEAD), [(step, "the scaler skips this step")])
+        self.say_as(told._replace(message=said, cure=_INSTEAD), [(step, "is skipped by the scaler")])

@@ -33,8 +33,8 @@ from zerograd.run.values import dense
 from zerograd.trace.ranks import CONSUMED
 
 _HABIT = 2
-_PAST = "{step} consumes what no rank has averaged: the loss was computed past the DistributedDataParallel wrapper"
-_INSTEAD = "compute the loss through the wrapper, model(x), and not through model.module or what was wrapped"
+_PAST = "{step} uses gradients not averaged over the ranks: model() bypasses the DDP wrapper"
+_INSTEAD = "compute the loss through the DistributedDataParallel wrapper, not through model.module"
 
 
 class _Replica:
@@ -172,7 +172,7 @@ class Syncing(Detector):
         return any(one.collectives() != one.after for one in self._of(account))
 
     def _drifts(self, step: Event, last: Deposit, *, past: bool, certain: bool) -> None:
-        led = [(last.event, "this backward does not average over the ranks")]
+        led = [(last.event, "does not average over the ranks")]
         site, rule = step.site or last.site, self.rules.get("ZG502")
         if not past or rule is None:
             self.say("ZG502", site, certain=certain, led=led, test=last.event.what)

@@ -13,8 +13,8 @@ from collections import Counter
 
 from zerograd.core.events import Event, Site
 from zerograd.core.findings import Related
-from zerograd.rules.discarded_gradient import UNUSED
-from zerograd.rules.telling import ERASED, note
+from zerograd.rules.discarded_gradient import KEEP, UNUSED
+from zerograd.rules.telling import ERASED, ERASED_FIX, note
 from zerograd.run.account import Account
 from zerograd.run.bytecode import in_one_body
 from zerograd.run.detector import Detector
@@ -75,7 +75,7 @@ class Waste(Detector):
                 self._judged[site] = nobody_looks(user_frame())
             if self._judged[site]:
                 clear = self._clears[account.number, site]
-                self._tell(UNUSED.format(clear=clear.what, line=site.line), clear, step, erased=site)
+                self._tell(UNUSED, KEEP, clear, step, erased=site)
 
     def _micro_batches(self, account: Account, step: Event) -> None:
         window = account.window
@@ -95,17 +95,18 @@ class Waste(Detector):
         if in_one_body(user_frame(), site):
             self._judged[site] = False  # it is said already
             clear = self._clears[line]
-            self._tell(ERASED.format(what=clear.what), clear, step, erased=site)
+            self._tell(ERASED, ERASED_FIX, clear, step, erased=site)
 
-    def _tell(self, message: str, clear: Event, step: Event, *, erased: Site) -> None:
+    def _tell(self, message: str, fix: str, clear: Event, step: Event, *, erased: Site) -> None:
         rule = self.rules.get("ZG002")
         if rule is None or clear.site is None:
             return
         related = tuple(Related(site, part) for site, part in _parts(erased, step) if site != clear.site)
-        told = note(rule, clear.site, certain=True, related=related, step="", clear="", deposit="")
-        self._report(told._replace(message=message))
+        told = rule._replace(message=message, remedy=fix)
+        names = {"what": clear.what, "clear": clear.what, "line": str(erased.line)}
+        self._report(note(told, clear.site, certain=True, related=related, **names))
 
 
 def _parts(erased: Site, step: Event) -> list[tuple[Site, str]]:
-    known = [(erased, "the gradient is deposited here"), (step.site, "the step that never gets it")]
+    known = [(erased, "computes the gradients"), (step.site, "never gets them")]
     return [(site, part) for site, part in known if site is not None and site.line]

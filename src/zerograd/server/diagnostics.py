@@ -27,7 +27,7 @@ _SEVERITIES = {
 def diagnostic(finding: Finding, document: Document, encoding: Encoding) -> Diagnostic:
     return Diagnostic(
         range=range_of(finding, document, encoding),
-        message="\n".join([finding.message, *([f"cure: {finding.cure}"] if finding.cure else [])]),
+        message="\n".join([finding.message, *([f"fix: {finding.cure}"] if finding.cure else [])]),
         # What a branch may excuse is said more softly, as in the pull requests of GitHub.
         severity=_SEVERITIES[finding.severity] if finding.fails else DiagnosticSeverity.Information,
         code=finding.code,

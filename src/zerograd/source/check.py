@@ -6,19 +6,15 @@ for all others. No finding comes from both.
 
 import ast
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
-from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, once
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Rule
 from zerograd.source import idioms, wholes
-from zerograd.source.groups import accumulation
 from zerograd.source.lowering.library import Library
 from zerograd.source.lowering.program import Program
-from zerograd.source.lowering.skeleton import Block, Call
-from zerograd.source.lowering.unfolding import waits_for_others
+from zerograd.source.lowering.skeleton import Block
 from zerograd.source.names.scopes import Scope
 from zerograd.source.text.parsing import parse
 from zerograd.source.text.suppression import JUDGED, allow
@@ -28,12 +24,12 @@ from zerograd.source.values.reading import File, Reading
 # The codes that the abstract run answers for.
 MOVED: frozenset[str] = frozenset(
     [
-        *("ZG001", "ZG002", "ZG003", "ZG004", "ZG005", "ZG006", "ZG007", "ZG009"),
-        *("ZG107", "ZG201", "ZG202", "ZG203", "ZG204"),
+        *("ZG001", "ZG002", "ZG003", "ZG004", "ZG005", "ZG006", "ZG007", "ZG008", "ZG009", "ZG010"),
+        *("ZG101", "ZG102", "ZG103", "ZG105", "ZG106", "ZG107", "ZG201", "ZG202", "ZG203", "ZG204"),
         *("ZG301", "ZG302", "ZG303", "ZG304", "ZG305", "ZG306", "ZG401", "ZG403", "ZG501", "ZG502"),
     ]
 )
-_FOLLOWED = frozenset({"ZG008", "ZG010", "ZG402"})  # told by what values are made of
+_FOLLOWED = frozenset({"ZG402"})  # told by what values are made of
 
 
 def check_text(
@@ -104,12 +100,7 @@ class _Checker:
     def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
         if not block:
             return
-        reading = Reading(function, block, scope, self._file)
-        found = idioms.detect(reading)
-        trains = any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts)
-        if trains or (reading.parts(Call) and waits_for_others(block)):
-            found = chain(accumulation.detect(reading), found)
-        yield from filter(self._is_sure, found)
+        yield from filter(self._is_sure, idioms.detect(Reading(function, block, scope, self._file)))
 
     def _is_sure(self, finding: Finding) -> bool:
         """Whether a finding is asked for, and nothing that it may rest on was left unfollowed."""

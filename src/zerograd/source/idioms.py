@@ -5,15 +5,6 @@ from collections.abc import Iterator
 
 from zerograd.core.events import Kind
 from zerograd.core.findings import Finding
-from zerograd.source.groups import (
-    afterwards,
-    premature,
-    summed,
-    uncounted,
-    unguarded,
-    untold,
-)
-from zerograd.source.holding import moved, parameters, reloaded, renewed
 from zerograd.source.memory import (
     averages,
     evaluations,
@@ -32,14 +23,8 @@ from zerograd.source.values.reading import Reading
 
 def detect(function: Reading) -> Iterator[Finding]:
     kinds = {act.kind for act in function.acts}
-    yield from parameters.orphaned(function)
-    yield from reloaded.detect(function)
-    yield from renewed.detect(function)
-    yield from moved.detect(function)
     if Kind.DEPOSIT in kinds:
         yield from _backwards(function)
-    if Kind.CONSUME in kinds:
-        yield from _steps(function, kinds)
     if function.loops:
         yield from keepsakes.detect(function)
         yield from itemised.detect(function)
@@ -48,7 +33,6 @@ def detect(function: Reading) -> Iterator[Finding]:
 
 def _backwards(function: Reading) -> Iterator[Finding]:
     """Of what goes backward: how it is deposited, and who keeps its graph."""
-    yield from summed.detect(function)
     yield from averages.detect(function)
     yield from kept.detect(function)
     yield from meters.detect(function)
@@ -57,16 +41,3 @@ def _backwards(function: Reading) -> Iterator[Finding]:
     yield from retained.detect(function)
     yield from recurrent.detect(function)
     yield from evaluations.inside(function)
-
-
-def _steps(function: Reading, kinds: set[Kind]) -> Iterator[Finding]:
-    """Of what steps: when it does, and with what."""
-    yield from uncounted.detect(function)
-    if Kind.CLEAR in kinds and Kind.DEPOSIT in kinds:
-        yield from premature.detect(function)
-    if Kind.CLIP in kinds:
-        yield from unguarded.detect(function)
-    if Kind.DEPOSIT in kinds:
-        yield from untold.detect(function)
-    elif Kind.CLEAR in kinds:
-        yield from afterwards.detect(function)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from zerograd.core.events import Event, Kind
-from zerograd.core.findings import Finding
+from zerograd.core.findings import Finding, Related
 from zerograd.rules import REGISTRY
 from zerograd.rules.telling import NOWHERE, note
 from zerograd.trace.lines import read_trace
@@ -44,9 +44,11 @@ def _first(slot: str, steps: Mapping[int, Sequence[Event]]) -> Finding | None:
         norms = [dict(event.numbers)[CONSUMED] for event in events]
         for rank, norm in zip(ranks[1:], norms[1:], strict=True):
             if not _alike(norms[0], norm):
-                told = f"step {number} of {slot} (norm {norms[0]:g} on rank {ranks[0]}, {norm:g} on rank {rank})"
-                rule = REGISTRY["ZG502"]
-                return note(rule, events[0].site or NOWHERE, certain=True, test=told)
+                said = f"step {number} of {slot} used other gradients on rank {rank} than on rank {ranks[0]}"
+                site = events[0].site or NOWHERE
+                beside = Related(site, f"gradient norm {norms[0]:g} on rank {ranks[0]}, {norm:g} on rank {rank}")
+                rule = REGISTRY["ZG502"]._replace(message=said)
+                return note(rule, site, certain=True, related=(beside,))
     return None
 
 

@@ -91,3 +91,14 @@ def test_a_root_that_cannot_be_finished_is_left_early(monkeypatch: pytest.Monkey
     spent.clear()
     assert certain(MADE + body, made="") == []
     assert len(spent) <= 52  # a third of what the body may cost, as it is executed three times at least
+
+
+def test_a_root_that_cannot_be_finished_is_executed_again_without_what_leads_to_no_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted = "def count(x):\n" + "    for row in x:\n        print(row, x)\n" * 40 + "    return x\n\n"
+    body = "for x, y in loader:\n    F.mse_loss(model(x), y).backward()\n    optimizer.step()\n    count(x)\n"
+    monkeypatch.setattr(roots, "_WORK", 300)
+    assert certain(MADE + counted + body, made="") == ["ZG001"]
+    monkeypatch.setattr(roots, "_WORK", 40)
+    assert certain(MADE + counted + body, made="") == []

@@ -21,7 +21,7 @@ def findings(*sources: str) -> list[Finding]:
 def test_a_loop_is_judged_with_what_other_cells_bind() -> None:
     (found,) = findings(SETUP, LOOP)
     assert str(found).startswith("n.ipynb:cell 3:5:5: ZG001 ")
-    assert "loss.backward() on line 4 adds" in found.message
+    assert "optimizer.step() on line 5 has already used" in found.related[0].message
     assert [(other.site.cell, other.site.line) for other in found.related] == [(3, 4)]
     assert found.fix is not None
     assert [(edit.cell, edit.line, edit.text) for edit in found.fix.edits] == [(3, 3, "    optimizer.zero_grad()\n")]

@@ -68,18 +68,18 @@ def test_not_allowed(written: str) -> None:
 
 
 UNUSED = {
-    "another rule": ("optimizer.step()  # zerograd: ignore[ZG004]", "allows ZG004, which is not found here"),
-    "one of two": ("optimizer.step()  # zerograd: ignore[ZG001, ZG004]", "allows ZG004, which is not found here"),
+    "another rule": ("optimizer.step()  # zerograd: ignore[ZG004]", "ignores ZG004, which is not found here"),
+    "one of two": ("optimizer.step()  # zerograd: ignore[ZG001, ZG004]", "ignores ZG004, which is not found here"),
     "nearly a rule": (
         "optimizer.step()  # zerograd: ignore[ZG001, ZG0005]",
-        "allows ZG0005, which is no rule (did you mean 'ZG005'?)",
+        "ignores ZG0005, which is no rule (did you mean 'ZG005'?)",
     ),
-    "no rule": ("optimizer.step()  # zerograd: ignore[ZG001, ZG777]", "allows ZG777, which is no rule"),
-    "a noqa of ours": ("optimizer.step()  # noqa: F401, ZG001, ZG004", "allows ZG004, which is not found here"),
-    "blanket": ("optimizer.step()  # noqa\n        x = 1  # zerograd: ignore", "allows every rule, and none of them"),
+    "no rule": ("optimizer.step()  # zerograd: ignore[ZG001, ZG777]", "ignores ZG777, which is no rule"),
+    "a noqa of ours": ("optimizer.step()  # noqa: F401, ZG001, ZG004", "ignores ZG004, which is not found here"),
+    "blanket": ("optimizer.step()  # noqa\n        x = 1  # zerograd: ignore", "ignores every rule, and none of them"),
     "several": (
         "optimizer.step()  # zerograd: ignore[ZG001,ZG002,ZG004,none]",
-        "allows ZG002 and ZG004, which are not found here, and none, which is no rule",
+        "ignores ZG002 and ZG004, which are not found here, and none, which is no rule",
     ),
 }
 

@@ -28,7 +28,7 @@ export function findings(model, show) {
 function sorts(findings) {
   const possible = findings.filter((finding) => finding.certainty === "possible").length;
   const notes = findings.length - possible;
-  const told = [notes && many(notes, "note"), possible && many(possible, "possible fault")];
+  const told = [notes && many(notes, "note"), possible && `${possible} possible`];
   return told.filter(Boolean).join(" and ");
 }
 
@@ -98,7 +98,7 @@ function excerpt(source, finding) {
   const made = element("pre", { className: "excerpt", tabIndex: 0, role: "region", "aria-label": name });
   for (const [number, text, role] of source.lines) {
     const here = number === finding.line && source.path === finding.path;
-    const words = !role ? "" : here ? "\u2190 the finding is here" : `\u2190 ${role}`;
+    const words = role ? `\u2190 ${role}` : "";
     const line = element("div", { className: `${role ? "told" : ""} ${here ? "here" : ""}` });
     line.append(
       element("span", { className: "number" }, number ? String(number) : "\u22ee"),

@@ -26,6 +26,10 @@ ASKING = frozenset({spelling.REQUIRES_GRAD})
 ENDING = frozenset(name.rpartition(".")[2] for name, row in _FUNCTIONS.items() if row.act is Act.ENDS)
 
 
+# The last names of what reads things out of a file.
+UNPICKLING = frozenset(name.rpartition(".")[2] for name, row in _FUNCTIONS.items() if row.act is Act.UNPICKLES)
+
+
 @lru_cache(maxsize=4096)
 def row_of(name: str) -> Row | None:
     """What calling this name does; None if no table knows it."""

@@ -33,6 +33,7 @@ from zerograd.source.execute import (
     lost_updates,
     passing,
     ranks,
+    replacing,
     scaling,
     schedules,
     statements,
@@ -54,12 +55,14 @@ from zerograd.source.heap.values import (
     Coat,
     Graph,
     Literal,
+    Multiplied,
     Times,
     Value,
     is_none,
     join,
     linear,
     name_of,
+    plain,
 )
 
 
@@ -153,6 +156,7 @@ def construct(ex: Execution, positional: Sequence[Value], keywords: dict[str, Va
     gradients.remember(ex, obj, keywords, node)
     ex.begin_anew(reach(obj))
     handed = (*positional, *keywords.values())
+    obj.alone = not gradients.is_of_program(ex, handed, results=True)
     gradients.show(ex, handed)
     for value in handed:
         for held in containers.deep(ex, value):
@@ -166,6 +170,7 @@ def construct(ex: Execution, positional: Sequence[Value], keywords: dict[str, Va
         iterators.read(ex, value, node, by=gradients.wording(node), surely=obj.kind is ObjectKind.OPTIMIZER)
     if obj.kind is ObjectKind.OPTIMIZER:
         gradients.renew(ex, obj)
+        replacing.renewed(ex, obj, node)
     return Value(ex.fresh(node), made.objects, True)
 
 
@@ -177,6 +182,8 @@ def call_tensor(
     if row is None:
         if container_method(name) is not None and not receiver.graph:
             return ex.unknown(node)
+        if not receiver.graph and not receiver.objects and not receiver.exact:
+            _of_nobody_knows_what(ex, name)
         row = Row(Act.COMPUTES)
     unfilled.use(ex, receiver, node)
     if node is ex.dropped:
@@ -190,6 +197,14 @@ def call_tensor(
     changed = ex.identities.of("changed", made.id, made_of=(receiver.id,))  # it hands back what it has changed
     graphs.mark(ex, changed, [made])
     return made._replace(id=changed)
+
+
+def _of_nobody_knows_what(ex: Execution, name: str) -> None:
+    """A method of something of which nothing is known: it may be an optimizer, or the network."""
+    row = optimizer_method(name)
+    if row is not None and row.act in (Act.CLEARS, Act.STEPS):
+        kind = Kind.CLEAR if row.act is Act.CLEARS else Kind.CONSUME
+        gradients.doubt_optimizers(ex, gradients.optimizers(ex), frozenset({kind}))
 
 
 def call_known(
@@ -225,10 +240,12 @@ def call_known(
         gradients.read_by_hand(ex, obj.regions)
         return call_tensor(ex, receiver, name, positional, keywords, node)
     if obj.kind is ObjectKind.MODULE:
+        if torch.is_in_place(name) and containers.is_part(obj):
+            updates.note_written(ex, obj, node)
         tensor = tensor_method(name)
         if tensor is not None and tensor.act in _TELLS_NUMBERS and containers.is_part(obj):
             return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))  # a parameter, not a module
-        return _unknown_method_of_module(ex, obj, positional, keywords, node)
+        return _unknown_method_of_module(ex, obj, name, positional, keywords, node)
     if name and obj.kind is ObjectKind.INSTANCE and obj.cls is not None and not ex.classes.of(obj.cls).outside:
         field = attributes.read(ex, receiver, name, node)  # no method of its class: somebody has put it there
         if any(one.kind is ObjectKind.BOUND and one.name == name for one in field.objects):  # it may be this very one
@@ -246,20 +263,25 @@ def call_known(
         return ex.none
     if obj.kind is ObjectKind.LOADER:
         return Value(ex.fresh(node), exact=False)
+    if obj.kind is ObjectKind.CLASS and obj.cls is not None and ex.classes.of(obj.cls).outside:
+        return construct(ex, positional, keywords, node)  # inherited from a class that cannot be read
     if obj.kind is ObjectKind.OPTIMIZER and node is ex.dropped:
         gradients.doubt_optimizers(ex, [obj])  # it does what no optimizer of torch's does
     return ex.unknown(node)
 
 
 def _unknown_method_of_module(
-    ex: Execution, obj: Obj, positional: Sequence[Value], keywords: dict[str, Value], node: ast.AST
+    ex: Execution, obj: Obj, name: str, positional: Sequence[Value], keywords: dict[str, Value], node: ast.AST
 ) -> Value:
     """A method that is not in sight: it may run the network."""
     values = [held for value in (*positional, *keywords.values()) for held in containers.deep(ex, value)]
     given = [one for value in values for one in value.objects if one.kind is ObjectKind.OPTIMIZER]
     if given:
         gradients.doubt_optimizers(ex, given)
-    gradients.show(ex, (*positional, *keywords.values()))
+    if not containers.is_part(obj) or tensor_method(name) is None:  # a tensor keeps nothing of what it is handed
+        gradients.show(ex, (*positional, *keywords.values()))
+        if gradients.is_of_program(ex, values):
+            gradients.holds_more([obj])
     mine = frozenset({obj})
     if node is ex.dropped and obj.given:  # called for what it does, by a class that is not in sight
         gradients.doubt_regions(ex, mine, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
@@ -308,6 +330,8 @@ def _call_given(
             obj.uses.add(STEPS_OPTIMIZERS)
         if optimizer.act is Act.STEPS and handed_over:
             ex.tables.told_to_step.setdefault(obj, set()).update(handed_over)
+        if optimizer.act is Act.CLEARS and not ex.exploring:  # it may be the network
+            gradients.doubt_optimizers(ex, gradients.optimizers(ex), frozenset({Kind.CLEAR}))
         return ex.unknown(node)
     if container is not None and container.act in (Act.ITEMS, Act.VALUES):
         return _carry_out(ex, Call(container, receiver, obj, positional, keywords, node))
@@ -366,8 +390,12 @@ def _value(ex: Execution, call: Call, obj: Obj) -> Value:
 
 def _module(ex: Execution, call: Call) -> Value:
     obj = _made(ex, call, ObjectKind.MODULE)
+    obj.learns, obj.site = call.row.learns, ex.site(call.node)
+    if ex.forwards:
+        me = ex.frame.receiver
+        ex.made_in_forward[obj] = me.objects if me is not None and not ex.frame.seeded else NO_OBJECTS
     index = 0
-    for value in call.positional:
+    for value in call.all:
         for held in containers.deep(ex, value):
             for one in held.objects:
                 if one.kind is ObjectKind.MODULE and one is not obj:
@@ -416,6 +444,7 @@ def _optimizer(ex: Execution, call: Call) -> Value:
         _note_plain(ex, obj, parameters, call.node)
         _read_all(ex, call, parameters, obj.held)
     gradients.renew(ex, obj)
+    replacing.renewed(ex, obj, call.node)
     holding.made(ex, obj, parameters, call.node)
     return _value(ex, call, obj)
 
@@ -635,7 +664,10 @@ def _number(ex: Execution, call: Call) -> Value:
 def _new_tensor(ex: Execution, call: Call) -> Value:
     needs = call.keywords.get(spelling.REQUIRES_GRAD)
     if needs is not None and needs.constant is not None and needs.constant.value is True:
-        return leaf(ex, call.node)
+        made = leaf(ex, call.node)
+        if call.keywords.get(spelling.DEVICE) is None and not ex.elsewhere and not ex.unread_blocks:
+            ex.near |= made.objects
+        return made
     return Value(ex.fresh(call.node), graph=Graph.CUT, exact=needs is None)
 
 
@@ -673,6 +705,19 @@ def _casts(ex: Execution, call: Call) -> Value:
     same = _same(ex, call)
     if any(one.kind is ObjectKind.GRADIENT for one in same.objects):
         return same._replace(id=ex.fresh(call.node, made_of=(same.id,)))  # a copy, perhaps
+    device = call.all[1].constant if len(call.all) == 2 else None
+    return _moves(ex, call) if device is not None and spelling.is_far(device.value) else same
+
+
+def _moves(ex: Execution, call: Call) -> Value:
+    """To a device that it is not on: of a tensor that an optimizer holds, a copy that it does not hold."""
+    same = _same(ex, call)
+    held = {slot[1] for slot in ex.tables.slots}
+    for leaf in same.objects if len(same.objects) == 1 and ex.path is not None else ():
+        if leaf in held and leaf in ex.near:
+            moved = graphs.tensor(ex, [same], ex.fresh(call.node))
+            ex.moved[moved.id] = leaf
+            return moved
     return same
 
 
@@ -772,6 +817,26 @@ def _locals(ex: Execution, call: Call) -> Value:
 def _opaque(ex: Execution, call: Call) -> Value:
     gradients.doubt_all(ex)
     return _nothing(ex, call)
+
+
+def _sets_device(ex: Execution, call: Call) -> Value:
+    ex.elsewhere = True
+    ex.noted += 1
+    return _nothing(ex, call)
+
+
+def _seeds(ex: Execution, call: Call) -> Value:
+    """What is drawn from here on in this function is the same each time."""
+    ex.frame.seeded = True
+    return _nothing(ex, call)
+
+
+def _unpickles(ex: Execution, call: Call) -> Value:
+    """What comes out of a file: it may be anything, but nothing that was there before."""
+    made = ex.given("result", call.node, ex.context)
+    (obj,) = made.objects
+    obj.brought = True
+    return Value(ex.fresh(call.node), made.objects, exact=False)
 
 
 def _nothing(ex: Execution, call: Call) -> Value:
@@ -916,7 +981,8 @@ def _divided_again(ex: Execution, call: Call, loss: Value) -> str:
     if told is None or told.constant == ONE:
         return ""
     name: Hashable = Literal(told.id) if told.constant is not None else name_of(told)
-    return ex.tables.named.get(linear(told), "N") if name in loss.divisors else ""
+    by_hand = name in loss.divisors and Multiplied(name_of(told)) not in map(plain, loss.divisors)
+    return ex.tables.named.get(linear(told), "N") if by_hand else ""
 
 
 def told_size(ex: Execution, accelerator: Obj) -> Value | None:
@@ -1227,14 +1293,16 @@ def _parts(ex: Execution, call: Call) -> Value:
 
 def _adds_part(ex: Execution, call: Call) -> Value:
     obj = call.obj
-    if obj is not None and call.positional:
-        for one in call.positional[-1].objects:
+    last = call.keywords.get(spelling.MODULE) or (call.positional[-1] if call.positional else None)
+    if obj is not None and last is not None:
+        for one in last.objects:
             if one.kind in (ObjectKind.MODULE, ObjectKind.LEAF) and one is not obj:
                 obj.children.add(one)
             elif one.kind is ObjectKind.GIVEN:
                 obj.taken.add(one)
-        if call.positional[0].constant is not None and isinstance(call.positional[0].constant.value, str):
-            ex.store.put((obj, call.positional[0].constant.value), call.positional[-1])
+        name = call.keywords.get(spelling.NAME) or (call.positional[0] if call.positional else None)
+        if name is not None and name.constant is not None and isinstance(name.constant.value, str):
+            ex.store.put((obj, name.constant.value), last)
     return call.receiver if call.receiver is not None else ex.none
 
 
@@ -1242,7 +1310,10 @@ def _adds_group(ex: Execution, call: Call) -> Value:
     obj = call.obj
     assert obj is not None
     for value in call.positional:
-        obj.held = obj.held | gradients.regions_of(ex, value)
+        regions = gradients.regions_of(ex, value)
+        obj.held = obj.held | regions
+        replacing.given(ex, obj, regions, call.node)
+        holding.given(ex, value)
     return ex.none
 
 
@@ -1257,6 +1328,7 @@ def _loads(ex: Execution, call: Call) -> Value:
     assert obj is not None
     loaded = frozenset(region for one in first.objects for region in one.regions) if first is not None else NO_OBJECTS
     obj.copied_from |= loaded - {obj}
+    ex.tables.add(ex.tables.written, obj)
     assign = call.keywords.get(spelling.ASSIGN)
     if calls.REST in call.keywords or (assign is not None and not (assign.constant and not assign.constant.value)):
         ex.overlap.tied |= {obj, *loaded}
@@ -1423,11 +1495,15 @@ def _copy(ex: Execution, call: Call) -> Value:
     if first is None:
         return ex.unknown(call.node)
     modules = [one for one in first.objects if one.kind is ObjectKind.MODULE or _acts_as_module(one)]
+    if not modules and len(first.objects) == 1:
+        (known,) = first.objects
+        if known.kind is ObjectKind.OPTIMIZER and known.wholly:
+            return replacing.copied(ex, known, call.node)
     if not modules:
         return first._replace(id=ex.fresh(call.node))
     obj = ex.heap.of("copy", call.node, ex.context, kind=ObjectKind.MODULE)
     obj.context = ex.context
-    obj.cls, obj.copied_from = modules[0].cls, frozenset(modules)
+    obj.cls, obj.copied_from, obj.learns = modules[0].cls, frozenset(modules), modules[0].learns
     ex.begin_anew(reach(obj))
     for key, value in ex.store.fields(modules[0]):
         if not any(one.kind is ObjectKind.MODULE for one in value.objects):
@@ -1670,6 +1746,12 @@ def _setattr(ex: Execution, call: Call) -> Value:
         base, name, value = call.positional[:3]
         if name.constant is not None and isinstance(name.constant.value, str):
             attributes.write(ex, base, name.constant.value, value, call.node)
+        else:
+            for obj in base.objects:
+                if obj.kind is ObjectKind.MODULE:
+                    attributes.adopt(ex, obj, value)
+                elif obj.given or obj.shown:
+                    gradients.show(ex, [value])
     return ex.none
 
 
@@ -1762,6 +1844,9 @@ def _ends(ex: Execution, call: Call) -> Value:
 _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.MODULE: _module,
     Act.PLAIN_MODULE: _plain_module,
+    Act.UNPICKLES: _unpickles,
+    Act.SEEDS: _seeds,
+    Act.SETS_DEVICE: _sets_device,
     Act.CRITERION: _criterion,
     Act.OPTIMIZER: _optimizer,
     Act.SCALER: _scaler,
@@ -1791,6 +1876,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.COPIES: _copies,
     Act.WRAPS: _copies,
     Act.SAME: _same,
+    Act.MOVES: _moves,
     Act.CASTS: _casts,
     Act.ASKS: _asks,
     Act.DIVIDES: _divides,

@@ -14,6 +14,7 @@ from zerograd.source.execute import (
     gradients,
     graphs,
     ranks,
+    replacing,
     statements,
     unfilled,
     updates,
@@ -197,6 +198,9 @@ def _with_trait(ex: Execution, obj: Obj, base: Value, name: str, trait: Trait, n
         return Value(identity, test=Synced(obj))
     if trait is Trait.VIEW:
         return graphs.tensor(ex, [base], identity)
+    if trait is Trait.TOLD:
+        told = ex.made_with.get(obj, {}).get(name)
+        return told if told is not None else Value(identity)
     if trait is Trait.SETTING:
         return ex.given(obj, name, name=name, of=obj)
     return Value(identity)
@@ -253,8 +257,14 @@ def write(ex: Execution, base: Value, name: str, value: Value, node: ast.AST, *,
             continue
         if obj.cls is not None and _runs_setter(ex, obj, name, value, node):
             continue
+        aim = node.targets[0] if isinstance(node, ast.Assign) else None
         if obj.kind is ObjectKind.MODULE:
-            _adopt(ex, obj, value)
+            if obj.learns or (containers.is_part(obj) and torch.ATTRIBUTES["parameter"].get(name) is Trait.DATA):
+                updates.note_written(ex, obj, node)  # its weights are another tensor
+            replacing.adopted(ex, obj, (obj, name), value, node, aim)
+            adopt(ex, obj, value)
+        else:
+            replacing.bound(ex, (obj, name), value, node, aim)
         if obj.kind in (ObjectKind.NONE, ObjectKind.CONTAINER):
             continue
         if obj.given or obj.shown:
@@ -285,7 +295,7 @@ def _runs_setter(ex: Execution, obj: Obj, name: str, value: Value, node: ast.AST
     return True
 
 
-def _adopt(ex: Execution, module: Obj, value: Value) -> None:
+def adopt(ex: Execution, module: Obj, value: Value) -> None:
     """What is put into a module is part of it."""
     parts: set[Obj] = set()
     for held in containers.deep(ex, value):

@@ -17,6 +17,7 @@ from zerograd.source.execute import (
     lost_updates,
     passing,
     ranks,
+    replacing,
     statements,
     summaries,
 )
@@ -337,6 +338,9 @@ def inline(
     if running or consuming is not None or function in acting_functions(ex.project, function.file, plainly=True):
         return run()
     may_act = names_events(ex, function)
+    if ex.briefly:
+        return gradients.unknown_call(ex, None, handed, keywords, node, harmless=not may_act)
+    ex.quiet_calls = True
     return summaries.once(ex, function, obj.frame, handed, keywords, node, run, may_act=may_act)
 
 
@@ -705,6 +709,7 @@ def instantiate(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
             held |= gradients.regions_of(ex, value)
         made.held = held
         gradients.renew(ex, made)
+        replacing.renewed(ex, made, node)
     elif made.kind is ObjectKind.SCHEDULER:
         made.optimizers |= {
             one
@@ -786,6 +791,7 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
         ex.computed[ex.site(node)] = made
         return made
     obj.uses.add(python.CALL)
+    ex.tables.ran.setdefault(obj, set()).update(ex.loops)
     if _has_no_parameters(ex, obj):
         bare = _forward(ex, obj, positional, keywords, node)
         computed = graphs.tensor(ex, values, identity)
@@ -899,7 +905,8 @@ def _stamped(ex: Execution, inner: Value, outer: Value, node: ast.AST, obj: Obj)
     if inner.graph is Graph.LIVE and not inner.objects:
         if not inner.reduction:  # forward() computes no loss
             outer = outer._replace(output_of=obj)
-        return outer._replace(reduction=inner.reduction, made_of=outer.made_of | inner.made_of)
+        parts = outer.made_of | inner.made_of
+        return outer._replace(reduction=inner.reduction, made_of=parts, sure=outer.sure | inner.sure)
     if inner.graph >= Graph.LIVE:
         graph = Graph.ANY if inner.graph is Graph.ANY and not inner.objects else outer.graph
         return outer._replace(made_of=outer.made_of | inner.made_of, graph=graph)

@@ -483,12 +483,16 @@ def _take_in_turn(ex: Execution, obj: Obj, index: Value, found: Value) -> None:
     if counter is None or number.offset or counter.key is not None or counter.loop not in ex.loops:
         return
     length = ex.store.get((obj, LENGTH))
-    if length is not None and length.constant is not None:
-        return  # its things are told apart
+    if length is None or length.constant is None:  # else its things are told apart
+        take_in_turn(ex, found, counter.loop)
+
+
+def take_in_turn(ex: Execution, found: Value, loop: Hashable) -> None:
+    """Each iteration takes another of these."""
     things = {one for one in found.objects if one.kind is ObjectKind.OPTIMIZER}
     ex.each |= things
     for one in things:
-        ex.tables.add(ex.tables.in_turn.setdefault(counter.loop, set()), one)
+        ex.tables.add(ex.tables.in_turn.setdefault(loop, set()), one)
 
 
 def write(ex: Execution, base: Value, index: Value, value: Value, node: ast.AST) -> None:

@@ -320,6 +320,7 @@ def window_test(ex: Execution, number: Remainder, other: Value) -> Test | None:
     want, shift = {0: (FIRST, 0), -1: (LAST, 0)}.get(rest, (LAST, rest + 1))
     place = Place(counter, of, shift)
     ex.tables.add(ex.tables.windows.setdefault(counter, set()), place)
+    ex.tables.asking.setdefault(place, set()).add(ex.frame.function)
     if of.base is not None:
         ex.tables.lengths.add(of.base)
     return At(place, want)
@@ -349,7 +350,6 @@ def told(ex: Execution, function: Function) -> list[Counter]:
     if base is None:
         return []
     ex.counter_ids[base] = counter
-    ex.tables.add(ex.tables.calls, whole_of(function))
     count = count_of(ex, counter)
     count.start, count.increment = Linear(base, 0), 1
     return [counter]

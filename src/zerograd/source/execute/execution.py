@@ -131,6 +131,7 @@ class Frame:
         self.outer_names: set[str] = set()
         self.receiver: Value | None = None
         self.cls: Class | None = None
+        self.seeded = False  # it has told the random numbers where to begin
         self.unwritten = False  # on some path it says that somebody else is to write it
         self.forwards = False  # it does nothing but call something else: what happens there happens at its call
         self.called_at: ast.AST | None = None
@@ -192,12 +193,18 @@ class Execution:
         self.refusals: Any = None  # what the file refuses elsewhere
         self.asked_what_is_refused = False
         self.exploring = True  # the first pass, which learns what there is: it goes through each loop once
+        self.briefly = False  # functions that lead to no event are not read
+        self.quiet_calls = False  # some were
         self.symbolic = False  # the root's own parameters are symbols, whatever their defaults
         self._version: Hashable = None
         self.records_of: dict[Hashable, list[Any]] = {}  # see [Note: replaying]
         self.summaries: dict[Hashable, list[Any]] = {}  # see [Note: summaries]
         self.telling: dict[Hashable, int] = {}  # calls that have no summary, and how often one was tried
         self.entered: set[Function] = set()
+        self.made_in_forward: dict[Obj, Regions] = {}  # modules that are made whenever one of these networks runs
+        self.near: set[Obj] = set()  # leaves that are made where torch makes them unless it is told a device
+        self.moved: dict[int, Obj] = {}  # tensors that are copies on another device, and of which leaf
+        self.named: dict[Obj, str] = {}  # what the program calls networks and tensors, for the sentences of findings
         self.handed_out: set[Function] = set()  # functions that a root has made, for others to call
         self.visited: set[ast.stmt] = set()
         self.passes = 0
@@ -215,6 +222,7 @@ class Execution:
         self.grad_mode = Mode.ON  # or OFF, or MAYBE
         self.accumulating: Obj | None = None
         self.accumulated: Regions = NO_OBJECTS  # the networks that it was told
+        self.elsewhere = False  # tensors are made on a device that was told for all of them
         self.failing = False  # in a block in which something is to go wrong
         self.quiet: list[Any] = []  # the blocks around that keep gradients to the rank: see [Note: ranks]
         self.dropped: ast.AST | None = None  # the expression whose result nobody takes
@@ -229,7 +237,6 @@ class Execution:
         # What forward() returns, for each module and mode, with what its containers hold.
         self.results: dict[Hashable, tuple[Value | None, dict[Key, Value]]] = {}
         self.configured: dict[Obj, tuple[Value, dict[Key, Value]]] = {}
-        self.made_with: dict[Obj, dict[str, Value]] = {}  # the keywords of the calls that made something
         self.renewed: list[int] | None = None
         version = self.tables.version()
         if version != self._version:  # what is known of things has changed: nothing is as it was
@@ -244,8 +251,13 @@ class Execution:
         self.windows: dict[tuple[Obj, Site], frozenset[tuple[Place, str]]] = {}  # where every path of a step stands
         self.fed: dict[tuple[Site, Obj], Any] = {}  # see [Note: groups]
         self.taken: dict[tuple[Obj, Site, Context], Any] = {}
+        self.handed: dict[Obj, set[Any]] = {}  # whose unread gradients were handed to whom nobody can read
         self.closures: dict[Site, Any] = {}
         self.held_twice: dict[Site, Any] = {}  # optimizers that hold what they or others hold already
+        self.orphaned: dict[Site, tuple[Any, Obj, Obj | None]] = {}  # optimizers that step what nobody uses any more
+        self.brought: dict[Site, tuple[Any, Obj]] = {}  # optimizers that come with parameters of their own
+        self.left_out: dict[Obj, Any] = {}  # groups of parameters that were made and given to nobody
+        self.filled: dict[Site, Regions] = {}  # what each backward surely fills, and nobody has frozen
         self.computed: dict[Site, Value] = {}  # losses, and where
         self.returned: Value | None = None  # by the root, to a framework that goes backward with it
         self.ungraded: dict[int, tuple[Site, Obj]] = {}  # tensors without a gradient that an optimizer was given
@@ -284,14 +296,16 @@ class Execution:
         self.hook: list[Regions] | None = None  # while a hook is tried: what it clips in place
         self.tables.grown = False
         self._notes: tuple[Sized, ...] = (
-            *(self.met, self.deposits, self.windows, self.fed, self.taken, self.closures, self.held_twice),
+            *(self.met, self.deposits, self.windows, self.fed, self.taken, self.handed, self.closures, self.held_twice),
             *(self.ungraded, self.cleared, self.exhausted, self.shared, self.clears, self.wasted, self.clips),
             *(self.stepped_each, self.stepped_under, self.scalers, self.steps_of_scalers, self.updated_scalers),
             *(self.unsettled, self.forgetful, self.copies, self.hooks, self.missing, self.lost_updates),
+            *(self.orphaned, self.brought, self.filled, self.left_out),
         )
 
     def _forget_kept(self) -> None:
         """What iterations leave behind is found anew, as all statements are executed anew."""
+        self.made_with: dict[Obj, dict[str, Value]] = {}  # the keywords of the calls that made something
         self.added: dict[Site, Any] = {}  # see [Note: kept graphs]
         self.kept: dict[Site, Any] = {}
         self.wanted: frozenset[Site] = frozenset()  # kept graphs that a backward goes through
@@ -341,9 +355,12 @@ class Execution:
     def branch(self, node: ast.AST, arm: Hashable) -> Branch:
         return (node, self.context, arm)
 
-    def site(self, node: ast.AST) -> Site:
-        """Where a node stands; what a function does that only calls something else, it does where it is called."""
-        frame, node = self._seen_at(node)
+    def site(self, node: ast.AST, depth: int | None = None) -> Site:
+        """Where a node stands; what a function does that only calls something else, it does where it is called.
+
+        `depth`: of the frame that it stands in, if that is not the last one.
+        """
+        frame, node = self._seen_at(node, depth)
         assert isinstance(node, (ast.expr, ast.stmt, ast.ExceptHandler))
         end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
         return Site(frame.file.path, node.lineno, node.col_offset + 1, end_line, end_column + 1)
@@ -352,8 +369,8 @@ class Execution:
         """The function in which the site of a node stands."""
         return self._seen_at(node)[0].function
 
-    def _seen_at(self, node: ast.AST) -> tuple[Frame, ast.AST]:
-        depth = len(self.frames) - 1
+    def _seen_at(self, node: ast.AST, depth: int | None = None) -> tuple[Frame, ast.AST]:
+        depth = len(self.frames) - 1 if depth is None else depth
         while depth > 0 and self.frames[depth].forwards:
             called_at = self.frames[depth].called_at
             if not isinstance(called_at, ast.Call):

@@ -512,6 +512,8 @@ def combine(ex: Execution, node: ast.AST, operator: ast.operator, one: Value, ot
             except (ZeroDivisionError, OverflowError):
                 pass
     number = _number(operator, one, other)
+    if isinstance(number, Remainder) and other.constant is not None:
+        ex.tables.moduli[other.id] = number.of
     if number is None and isinstance(operator, ast.Add):
         number = counters.whole_counter(ex, one, other)
     if isinstance(number, Remainder) and isinstance(node, ast.BinOp) and number.of not in ex.tables.named:

@@ -28,7 +28,7 @@ from zerograd.core.facts import join as joined
 from zerograd.core.judgement import Verdict, judge
 from zerograd.core.machine import HOLLOW, START, Content
 from zerograd.source.effects import python, spelling
-from zerograd.source.effects.protocols import STEPPED_BY_SCALER
+from zerograd.source.effects.protocols import STEPPED_BY_SCALER, TOLD_THINGS
 from zerograd.source.execute import (
     branches,
     calls,
@@ -42,6 +42,7 @@ from zerograd.source.execute import (
     keeping,
     passing,
     ranks,
+    replacing,
     scaling,
     sharing,
     unfilled,
@@ -121,12 +122,12 @@ def regions_of(ex: Execution, value: Value, seen: frozenset[Obj] = NO_OBJECTS, *
             for one in fields:
                 found |= regions_of(ex, one, seen | {obj}, unknown=unknown)
         elif obj.kind is ObjectKind.GENERATOR:
-            found |= regions_of(ex, containers.element(ex, value, _node_of(obj)), seen | {obj})
+            found |= regions_of(ex, containers.element(ex, value, node_of(obj)), seen | {obj})
     known = frozenset(one for one in found if one.kind is not ObjectKind.GIVEN)
     return known if known and not unknown else frozenset(found)
 
 
-def _node_of(generator: Obj) -> ast.AST:
+def node_of(generator: Obj) -> ast.AST:
     assert isinstance(generator.context, tuple)
     node = generator.context[0]
     assert isinstance(node, ast.AST)
@@ -185,6 +186,8 @@ def is_frozen(ex: Execution, region: Obj) -> bool:
 
 def freeze(ex: Execution, region: Obj, needs: Value) -> None:
     """requires_grad of a region was set."""
+    if needs.constant is None or not needs.constant.value:
+        ex.tables.add(ex.tables.frozen_once, region)
     if needs.constant is not None and not needs.constant.value:
         ex.here.frozen |= {region}
     else:
@@ -353,6 +356,8 @@ def deposit(
     path.pending = waiting if path.stepped else path.pending | waiting
     path.stepped = False
     path.homeless |= {Pending(site, one) for one in known if any(_is_homeless(ex, part, one) for part in made_of)}
+    if value.graph is Graph.LIVE:
+        ex.filled[site] = ex.filled.get(site, NO_OBJECTS) | (value.sure - path.frozen)
     attacked = leaves.recorded is False and _attacks(ex, value.sure)  # else the gradient is part of an objective
     updates.change(ex, made_of)
     updates.deposit(ex, value, node)
@@ -488,6 +493,8 @@ def _is_apart(ex: Execution, region: Obj, made_of: Regions) -> bool:
     """Whether a graph surely goes past a region. What the program made itself is not in what it was handed."""
     made_here = not region.given or (region.constructed and not region.shown)
     known = made_of - {ex.heap.anything} if made_here else made_of
+    if not region.given:  # a package was told nothing of it when it made these, and nobody has brought them together
+        known = frozenset(one for one in known if not one.alone or one.shown)
     return not known or ex.overlap.of(region, known) is Covers.NO
 
 
@@ -584,6 +591,7 @@ def consume(
     clipping.stepped(ex, optimizer, slots, node)
     if not weak:
         holding.stepped(ex, optimizer)
+        replacing.stepped(ex, optimizer, node)
     found: list[tuple[Verdict[Any], Slot]] = []
     for slot in slots:
         before = path.facts[slot]
@@ -893,7 +901,7 @@ def changed_in_place(ex: Execution, old: Value, new: Value, node: ast.AugAssign)
             updates.change(ex, obj.regions)
             if isinstance(node.op, ast.Mult) and _is_zero(new):
                 clear(ex, obj.regions, node, weak=is_partial(ex), by_hand=True)
-            elif new.graph and not isinstance(node.op, (ast.Mult, ast.Div)):
+            elif not isinstance(node.op, (ast.Mult, ast.Div)):
                 add_by_hand(ex, obj.regions, node)
             else:
                 touch(ex, obj.regions, node)
@@ -938,6 +946,8 @@ def doubt_slots(ex: Execution, chosen: Iterable[Slot], kinds: Doubts) -> None:
     for slot in chosen:
         if Kind.CONSUME in kinds and slot[1] is not None:
             clipping.may_be_used(ex, {slot[1]})
+        if Kind.CLEAR in kinds:
+            windows.note_handed(ex, slot)
         for record in ex.records:
             ex.tables.emits(record, slot, kinds, surely=False)
         ex.excuses.note(ex, slot, kinds, ex.calling, Why.UNREAD)
@@ -1033,6 +1043,8 @@ def unknown_call(
     stepped: set[Obj] = set()
     modules: set[Obj] = set()
     show(ex, handed)
+    if is_of_program(ex, handed):
+        holds_more(receiver.objects if receiver is not None else [obj])
     keeping.lose(ex, values)
     if obj is None or obj.kind is not ObjectKind.EXTERNAL:
         passing.escape(ex, values, losses_alone=node is not ex.dropped)
@@ -1076,10 +1088,11 @@ def unknown_call(
     if is_dropped and not ex.loops:
         for one in stepped & {held for value in values for held in value.objects}:
             one.hinted = True  # whoever it was handed to may do something whenever it steps
-    if not ex.exploring and ex.loops and obj is not None and _is_told_things(ex, obj, handed):
+    if obj is not None and ex.loops and _is_told_things(ex, obj, handed):
+        obj.uses.add(TOLD_THINGS)
         # It is handed nothing that was computed: it calls the networks itself, and may do more with them.
         unsure = [slot for slot in ex.slots() if slot[1] is not None and slot[1].kind is ObjectKind.OPTIMIZER]
-        doubt_slots(ex, unsure, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
+        doubt_slots(ex, [] if ex.exploring else unsure, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
     if not is_dropped and ex.forwards == 0 and any(_is_computed(value) for value in values):
         note_loss(ex)
         if not harmless and not all(
@@ -1102,6 +1115,7 @@ def unknown_call(
         iterators.read(ex, value, node, by=wording(node), surely=handed_out.kind is ObjectKind.OPTIMIZER)
     identity = ex.fresh(node)
     made = graphs.tensor(ex, values, identity, live=bool(modules), made_of=whose)
+    handed_out.brought = handed_out.brought or (not modules and replacing.is_class_like(obj))
     handed_out.copied_from |= frozenset().union(*(module.copied_from for module in modules))
     remember(ex, handed_out, keywords, node)
     graph = made.graph if made.graph is not Graph.CUT or ex.grad_mode is Mode.OFF else Graph.ANY
@@ -1155,10 +1169,26 @@ def show(ex: Execution, values: Iterable[Value]) -> None:
         for held in containers.deep(ex, value):
             ex.tables.asked_for_gradient.add(held.id)
             for one in held.objects:
-                for shown in (one, *_carried(ex, one), *one.regions, *one.held):
+                tensors = [part for part in one.children if part.kind is ObjectKind.LEAF]
+                for shown in (one, *_carried(ex, one), *one.regions, *one.held, *tensors):
                     if not shown.shown and shown.kind not in (ObjectKind.EXTERNAL, ObjectKind.NONE):
                         shown.shown = True
                         show(ex, _seen_by(ex, shown))
+
+
+def is_of_program(ex: Execution, handed: Iterable[Value], *, results: bool = False) -> bool:
+    """Whether something that is handed over was made in sight. `results`: or comes from a call that may hold that."""
+    held = {one for value in handed for inside in containers.deep(ex, value) for one in inside.objects}
+    made = {one for one in held if is_fresh(one) and one.kind not in (ObjectKind.NONE, ObjectKind.EXTERNAL)}
+    return bool(made) or (results and any(is_result(one) for one in held))
+
+
+def holds_more(called: Iterable[Obj | None]) -> None:
+    """What is called was handed something of the program: it may keep that, and so may what it was read from."""
+    for one in called:
+        whole = one
+        while whole is not None:
+            whole.alone, whole = False, whole.source
 
 
 def _seen_by(ex: Execution, obj: Obj) -> list[Value]:
@@ -1267,8 +1297,16 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
     mode, accumulating, accumulated = ex.grad_mode, ex.accumulating, ex.accumulated
     leave_quiet = ranks.enter(ex, value, node)
     ex.unread_blocks += others or not value.objects
+    keeping_optimizers: set[Obj] = set()  # whoever was made of them may clear and step where its block begins and ends
+    for obj in value.objects:
+        if obj.kind is ObjectKind.GIVEN:
+            obj.uses.add(python.ENTER)
+            keeping_optimizers |= obj.optimizers
+    doubt_optimizers(ex, keeping_optimizers)
 
     def leave() -> None:
+        if ex.path is not None:
+            doubt_optimizers(ex, keeping_optimizers)
         ex.unread_blocks -= others or not value.objects
         ex.grad_mode, ex.accumulating, ex.accumulated = mode, accumulating, accumulated
         leave_quiet()
@@ -1310,6 +1348,8 @@ def _leave_scaled(ex: Execution, context: Obj, node: ast.expr) -> None:
     """apex divides the loss scale out where the block ends, unless it is told to wait."""
     if ex.path is not None and not context.off:
         scaling.unscale(ex, context.optimizers, node)
+        if not context.optimizers:  # it was told one that nobody knows
+            doubt_slots(ex, ex.slots(), frozenset({Kind.UNSCALE}))
 
 
 def _exit(ex: Execution, value: Value, node: ast.expr) -> None:

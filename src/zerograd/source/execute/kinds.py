@@ -8,6 +8,7 @@ from zerograd.source.effects.lookup import row_of
 from zerograd.source.effects.protocols import (
     STEPPED_BY_SCALER,
     STEPS_OPTIMIZERS,
+    TOLD_THINGS,
     called_so,
     is_engine,
     is_schedule_of_torch,
@@ -37,6 +38,9 @@ _KINDS = {
 _STEPS = [name for name, row in torch.OPTIMIZER.items() if row.act is Act.STEPS]
 _MOVES = [name for name, row in torch.SCHEDULER.items() if row.act is Act.SCHEDULES]
 _GROUPS = frozenset(name for name, trait in torch.ATTRIBUTES["optimizer"].items() if trait is Trait.GROUPS)
+_OF_NETWORKS = frozenset(
+    f"{name}()" for name, row in torch.MODULE.items() if row.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS, Act.CLEARS)
+)
 _CLEARS = frozenset(name for name, row in torch.OPTIMIZER.items() if row.act is Act.CLEARS)
 
 
@@ -64,7 +68,7 @@ def infer(ex: Execution) -> bool:
         if whole is not None and whole.kind is ObjectKind.GIVEN and python.CALL in whole.uses:
             whole.kind = ObjectKind.MODULE
             changed = True
-    changed = _of_networks(ex) or _of_the_one_left(ex) or _of_the_accumulated(ex) or changed
+    changed = _of_networks(ex) or _of_the_only_ones(ex) or _of_the_one_left(ex) or _of_the_accumulated(ex) or changed
     return _by_elimination(ex, steppers) or changed
 
 
@@ -93,6 +97,33 @@ def _of_networks(ex: Execution) -> bool:
             ex.tables.slots.pop((optimizer, optimizer), None)
             changed = True
     return changed
+
+
+def _of_the_only_ones(ex: Execution) -> bool:
+    """The only optimizer, which was given, steps the only network in sight: every loss goes through that one alone."""
+    if len(ex.tables.active) != 1 or not ex.tables.deposits:
+        return False
+    (optimizer,) = ex.tables.active
+    if not optimizer.given or optimizer.held:
+        return False
+    reached = [{one for one in met.value.made_of if _is_called(one)} for met in ex.tables.deposits.values()]
+    networks = set().union(*reached)
+    if len(networks) != 1 or not all(reached):
+        return False
+    (network,) = networks
+    if TOLD_THINGS in network.uses:
+        return False  # it calls networks that it is handed
+    if any(_is_network(one) and ex.overlap.of(one, networks) is not Covers.YES for one in ex.heap.all()):
+        return False
+    network.kind, optimizer.held = ObjectKind.MODULE, frozenset({network})
+    ex.tables.slots.pop((optimizer, optimizer), None)
+    return True
+
+
+def _is_network(obj: Obj) -> bool:
+    """Whether something that was given is a network, or is treated as one."""
+    is_open = obj.kind is ObjectKind.GIVEN and not _OF_NETWORKS.isdisjoint(obj.uses)
+    return obj.given and (is_open or obj.kind is ObjectKind.MODULE)
 
 
 def _of_the_one_left(ex: Execution) -> bool:

@@ -333,6 +333,8 @@ def _iterate(
 def _next_of(ex: Execution, node: ast.For | ast.AsyncFor, iterated: Value, loop: Hashable) -> Value:
     """What this iteration is for. Of a batch in parts, each is another tensor."""
     value = containers.element(ex, iterated, node, loop)
+    if all(one.kind is ObjectKind.CONTAINER for one in iterated.objects):
+        containers.take_in_turn(ex, value, loop)
     if containers.is_batch_in_parts(iterated):
         rows = [field for obj in value.objects for _, field in ex.store.fields(obj)]
         for part in (value, *rows):
@@ -381,6 +383,7 @@ def _enter(ex: Execution, loop: Hashable, changed: dict[Key, None], iterated: Va
     own = counters.count_of(ex, Counter(loop, None))
     own.increment = 1
     if iterated is not None:
+        ex.tables.iterating.add(loop)
         own.length = containers.length_of(ex, iterated)
         own.start = containers.start_of(ex, iterated)
         if any(one.shape is Shape.ENUMERATE and one.born != tuple(ex.loops) for one in iterated.objects):
@@ -400,7 +403,6 @@ def enter_calls(ex: Execution, whole: Hashable) -> list[Counter]:
     changed = ex.tables.changed.setdefault(whole, {})
     counting = _enter(ex, whole, changed, None)
     if counting:
-        ex.tables.add(ex.tables.calls, whole)
         ex.path = ex.here.copy()
         counters.start(ex, counting, whole)
     return counting

@@ -12,7 +12,7 @@ from zerograd.core.events import Kind
 from zerograd.core.facts import ALL_DOUBTS, doubt
 from zerograd.core.judgement import Code
 from zerograd.source.effects import python, spelling, torch
-from zerograd.source.effects.lookup import ASKING, ENDING, is_lightning
+from zerograd.source.effects.lookup import ASKING, ENDING, UNPICKLING, is_lightning
 from zerograd.source.effects.rows import Act
 from zerograd.source.execute import (
     attributes,
@@ -78,6 +78,7 @@ class Moves:
     def __init__(self) -> None:
         self.left = _MOVES
         self.work = _WORK
+        self.quiet_calls = False  # the root that was not finished has read functions that lead to no event
 
     @property
     def allowed(self) -> int:
@@ -159,7 +160,10 @@ class _Roots:
             yield Executed(done, None, is_own=False, told=self._remember(caller.file, caller.function, done))
 
     def _execute(self, file: File, function: Function | None, cls: Class | None = None) -> Execution | None:
-        return _execute(self._project, self.classes, self._laws, file, function, self._moves, self._refusals, cls)
+        """A root that could not be finished is executed once more, and reads only those calls that lead to an event."""
+        parts = self._project, self.classes, self._laws, file, function, self._moves, self._refusals, cls
+        done = _execute(*parts)
+        return _execute(*parts, briefly=True) if done is None and self._moves.quiet_calls else done
 
     def _reached(self, entered: Iterable[Function], visited: Iterable[ast.stmt]) -> None:
         self.entered.update(entered)
@@ -206,6 +210,7 @@ def _hot_functions(project: Project, file: File) -> list[Function]:
     hot |= {method for one in file.classes if (method := one.methods.get(spelling.TRAINING_STEP)) is not None}
     hot |= {function for function in file.functions if not _READ_PARAMETERS.isdisjoint(function.called)}
     hot |= {function for function in file.functions if not ASKING.isdisjoint(function.keywords)}
+    hot |= {one for one in file.functions if one.cls is not None and not UNPICKLING.isdisjoint(one.called) and one.sets}
     names = {function.name for function in hot}
     while names and len(hot) < _HOT:
         more = {function for name in names for function in callers.get(name, ())} - hot
@@ -257,13 +262,14 @@ def _execute(
     cls: Class | None = None,
     *,
     passes: int = _PASSES,
+    briefly: bool = False,
 ) -> Execution | None:
     """One root, pass by pass until nothing more is learned; a method, on an object of this class or of its own. None if
     it could not be finished."""
     allowed = moves.allowed
     ex = Execution(project, classes, laws, file, moves=moves.left, work=allowed)
     ex.root_class = cls or (function.cls if function is not None else None)
-    ex.refusals = refusals
+    ex.refusals, ex.briefly = refusals, briefly
     for _ in range(passes):
         ex.begin_pass()
         reserved = allowed * 2 // 3 if ex.exploring and passes > 1 else 0  # for two more passes at least
@@ -281,7 +287,8 @@ def _execute(
             pass
         except (Exhausted, RecursionError):
             moves.left //= 2
-            moves.work -= allowed - max(ex.work, 0)
+            moves.quiet_calls = ex.quiet_calls
+            moves.work -= allowed - max(ex.work + reserved, 0)  # what was kept for later passes was not spent
             return None
         ex.work += reserved
         _learn(ex)

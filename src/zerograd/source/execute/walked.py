@@ -24,10 +24,10 @@ Answered = frozenset[tuple[object, bool]]  # tests, and how a path answered them
 class Why(Enum):
     """Why a place leaves a doubt, in the words of a finding."""
 
-    UNREAD = "{what} cannot be read and may {act}"
-    TEST = "whether to {act} depends on this test"
-    LOOP = "this loop may run zero times, and it may {act}"
-    RAISED = "an exception may come before or after the line that would {act}"
+    UNREAD = "zerograd cannot read {what}, which may {act}"
+    TEST = "this condition decides whether to {act}"
+    LOOP = "this loop may {act}, and may not run at all"
+    RAISED = "an exception may skip the line that would {act}"
     OTHERS = "{what} may be for other parameters"
     CALLER = "the caller of this function may {act}"
 
@@ -60,6 +60,11 @@ class Excuses:
     def is_unread(self, slot: "Slot", kind: Kind) -> bool:
         """Whether somebody who cannot be read may do something of this kind to the slot, and not only a branch."""
         return any(why in _UNREAD for why, _ in self._places.get((slot, kind), {}).values())
+
+    def is_from_elsewhere(self, slot: "Slot", kind: Kind) -> bool:
+        """Whether the caller may do something of this kind, or an event that may be for other parameters."""
+        places = self._places.get((slot, kind), {})
+        return any(why in (Why.OTHERS, Why.CALLER) for why, _ in places.values())
 
     def nearest(self, slot: "Slot", lacking: Kind, judged: Site) -> Related | None:
         """The last place above the event that is judged, else the last one, which a loop comes round from."""

@@ -1,4 +1,4 @@
 """Which files are read: discover, exclusion, gitignore, config; which of them were read before: cache.
 
-beside.py and kindred.py look into the files around one, for what it leaves to them.
+beside.py looks into the files around one, for what it leaves to them.
 """

@@ -4,7 +4,8 @@ import os
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from zerograd.core.findings import Certainty, Finding, Severity
+from zerograd.core.findings import Finding
+from zerograd.core.tally import is_shown
 from zerograd.errors import UsageError, unknown
 from zerograd.source.files.exclusion import EXCLUDED, Patterns
 
@@ -52,9 +53,7 @@ class Config(NamedTuple):
         ]
 
     def shows(self, finding: Finding) -> bool:
-        if finding.certainty is Certainty.POSSIBLE and not self.possible:
-            return False
-        return finding.severity is not Severity.NOTE or self.notes
+        return is_shown(finding, possible=self.possible, notes=self.notes)
 
 
 _ROOTED = ("zerograd.toml", "pyproject.toml", ".git")  # what lies at the root of a project

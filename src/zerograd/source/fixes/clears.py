@@ -44,7 +44,7 @@ def partial(page: Page, finding: Finding) -> Iterator[Fix]:
         if same == receiver(page, call) and is_known_at(page, step.optimizer, page.statement(call), step.call):
             arguments = page.text[page.end(call.func) : page.end(call)]
             clear = page.after(page.statement(call), f"{name}.zero_grad{arguments}")
-            yield from page.fix(f"clear {name} beside {receiver(page, call)}", clear)
+            yield from page.fix(f"call {name}.zero_grad() next to {receiver(page, call)}.zero_grad()", clear)
     yield from _clear_for(page, step)
 
 
@@ -70,13 +70,13 @@ def _clear_for(page: Page, step: Step) -> Iterator[Fix]:
         if alone and is_known_at(page, step.optimizer, top, step.call):
             for call in _just_before(page, loop, name):
                 moved = page.move(page.statement(call), before=top)
-                yield from page.fix("clear in every iteration, not once before the loop", *moved)
-            yield from page.fix("clear at the top of the loop", page.before(top, clear))
+                yield from page.fix(f"move {clear} to the top of the loop", *moved)
+            yield from page.fix(f"call {clear} at the top of the loop", page.before(top, clear))
     own = own_deposit(page, step)
     if own is not None and is_known_at(page, step.optimizer, own, step.call):
-        yield from page.fix("clear before backward()", page.before(own, clear))
+        yield from page.fix(f"call {clear} right before backward()", page.before(own, clear))
     if not _is_read_behind(page, step, loop):
-        yield from page.fix("clear behind the step", page.after(_end_of_step(page, step), clear))
+        yield from page.fix(f"call {clear} after the step", page.after(_end_of_step(page, step), clear))
 
 
 def _just_before(page: Page, loop: ast.stmt, name: str) -> list[ast.Call]:
@@ -125,9 +125,11 @@ def discarded(page: Page, finding: Finding) -> Iterator[Fix]:
         erased = [page.in_block(block, one) for one in deposits(page, page.function(call)) if place(one) < place(call)]
         own = [one for one in erased if one is not None and not _steps_between(page, one, statement)]
         if own:
-            yield from page.fix("clear before backward()", *page.move(statement, before=own[0]))
+            yield from page.fix(f"move {page.source(call)} to before backward()", *page.move(statement, before=own[0]))
         if step.statement in block:
-            yield from page.fix("clear behind the step", *page.move(statement, after=_end_of_step(page, step)))
+            yield from page.fix(
+                f"move {page.source(call)} to after the step", *page.move(statement, after=_end_of_step(page, step))
+            )
 
 
 def _steps_between(page: Page, first: ast.stmt, last: ast.stmt) -> bool:
@@ -144,9 +146,11 @@ def _out_of_the_window(page: Page, clear: ast.Call, finding: Finding) -> Iterato
     inside = steps(page, loop)
     named = [step for step in inside if page.source(step.optimizer) == name]
     for step in named or (inside if len(inside) == 1 else []):
-        yield from page.fix("clear behind the step", *page.move(statement, after=_end_of_step(page, step)))
+        yield from page.fix(
+            f"move {page.source(clear)} to after the step", *page.move(statement, after=_end_of_step(page, step))
+        )
     if not inside:
-        yield from page.fix("clear before the group", *page.move(statement, before=loop))
+        yield from page.fix(f"move {page.source(clear)} to before the loop", *page.move(statement, before=loop))
 
 
 def leaked(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -163,8 +167,10 @@ def leaked(page: Page, finding: Finding) -> Iterator[Fix]:
     for call in clears(page, page.function(step.call), name):
         if page.statement(call) in page.block(own) and place(call) < place(own):
             moved = page.move(page.statement(call), before=own)
-            yield from page.fix(f"clear {name} right before its own backward()", *moved)
-    yield from page.fix(f"clear {name} right before its own backward()", page.before(own, f"{name}.zero_grad()"))
+            yield from page.fix(f"call {name}.zero_grad() right before its own backward()", *moved)
+    yield from page.fix(
+        f"call {name}.zero_grad() right before its own backward()", page.before(own, f"{name}.zero_grad()")
+    )
 
 
 def inherited(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -179,7 +185,7 @@ def inherited(page: Page, finding: Finding) -> Iterator[Fix]:
         statement = page.at(other.site, ast.Continue) if handler is None else handler.body[0]
         ways += [statement] if statement is not None else []
     if ways:
-        yield from page.fix("clear before going on", *(page.before(way, clear) for way in ways))
+        yield from page.fix(f"call {clear} before skipping the iteration", *(page.before(way, clear) for way in ways))
 
 
 def closure(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -194,7 +200,7 @@ def closure(page: Page, finding: Finding) -> Iterator[Fix]:
             doc = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
             first = body[1] if doc and len(body) > 1 else body[0]
             clear = f"{page.source(step.optimizer)}.zero_grad()"
-            yield from page.fix("clear at the top of the closure", page.before(first, clear))
+            yield from page.fix(f"call {clear} at the top of the closure", page.before(first, clear))
 
 
 def aliased(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -213,14 +219,16 @@ def aliased(page: Page, finding: Finding) -> Iterator[Fix]:
     model = page.source(giver.func.value)
     for call in clears(page, page.function(loop)):
         clear = page.after(page.statement(call), f"{model}.zero_grad()")
-        yield from page.fix(f"clear {model} as well", clear)
+        yield from page.fix(f"also call {model}.zero_grad()", clear)
 
 
 def zeros(page: Page, finding: Finding) -> Iterator[Fix]:
     """ZG401: clear by None."""
     call = page.at(finding.site, ast.Call)
     if call is not None and len(call.args) + len(call.keywords) == 1:
-        yield from page.fix("clear by None", page.replace(call, f"{page.source(call.func)}()"))
+        yield from page.fix(
+            "call zero_grad() without set_to_none=False", page.replace(call, f"{page.source(call.func)}()")
+        )
 
 
 def twice(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -234,4 +242,4 @@ def twice(page: Page, finding: Finding) -> Iterator[Fix]:
     in_order = page.statement(first) in page.block(statement) and place(first) < place(call)
     if alike:
         safety = Safety.SAFE if in_order else Safety.UNSAFE
-        yield from page.fix("keep one of the two clears", page.delete(statement), safety=safety)
+        yield from page.fix(f"remove this {page.source(call)}", page.delete(statement), safety=safety)

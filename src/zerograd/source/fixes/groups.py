@@ -78,7 +78,7 @@ def tail(page: Page, finding: Finding) -> Iterator[Fix]:
                 if batches and isinstance(start, ast.Constant) and start.value in (0, 1):
                     last = f"{name} + 1" if start.value == 0 else name
                     ending = page.behind(test, f" or {last} == len({batches})")
-                    yield from page.fix("step at the last micro-batch as well", ending)
+                    yield from page.fix("also step at the last micro-batch", ending)
 
 
 def _sized(page: Page, over: ast.expr) -> str | None:
@@ -114,7 +114,7 @@ def _shifted(page: Page, test: ast.expr) -> Iterator[Fix]:
         name = page.source(counter)
         text = name if by == 0 else f"({name} {'+' if by > 0 else '-'} {abs(by)})"
         change = page.replace_operand(found[0], text)
-        yield from page.fix(f"ask {text} % {page.source(found[0].right)}", change)
+        yield from page.fix(f"test {text} % {page.source(found[0].right)} instead", change)
 
 
 def _counter(node: ast.expr) -> tuple[ast.expr | None, int]:
@@ -137,7 +137,7 @@ def normalised_twice(page: Page, finding: Finding) -> Iterator[Fix]:
     name = page.source(loss)
     for node in page.inside(page.function(call), ast.AugAssign):
         if isinstance(node.op, ast.Div) and page.source(node.target) == name:
-            yield from page.fix(f"do not divide by {page.source(node.value)}", page.delete(node))
+            yield from page.fix(f"do not divide the loss by {page.source(node.value)}", page.delete(node))
     made = [
         node.value
         for node in page.inside(page.function(call), ast.Assign)
@@ -146,7 +146,7 @@ def normalised_twice(page: Page, finding: Finding) -> Iterator[Fix]:
     for value in [loss, *reversed(made)]:
         match value:
             case ast.BinOp(left=left, op=ast.Div(), right=right):
-                yield from page.fix(f"do not divide by {page.source(right)}", page.keep_left(value, left))
+                yield from page.fix(f"do not divide the loss by {page.source(right)}", page.keep_left(value, left))
 
 
 def rescaled(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -159,4 +159,4 @@ def rescaled(page: Page, finding: Finding) -> Iterator[Fix]:
             continue
         for step in steps(page, loop):
             moved = page.move(statement, before=step.statement)
-            yield from page.fix("rescale once, right before the step", *moved)
+            yield from page.fix("rescale once, right before step()", *moved)

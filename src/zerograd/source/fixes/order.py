@@ -42,21 +42,22 @@ def step_once(page: Page, finding: Finding) -> Iterator[Fix]:
         return
     between = block[block.index(first.statement) + 1 : number]
     if not any(isinstance(one, ast.Assign) for one in between):  # else it may be a backward() that is missing
-        yield from page.fix("step once", page.delete(step.statement))
+        yield from page.fix(f"remove this {page.source(step.call)}", page.delete(step.statement))
 
 
 def make_the_optimizer_last(page: Page, finding: Finding) -> Iterator[Fix]:
     """ZG010: make the optimizer behind the change of the model."""
     change = page.at(finding.site, ast.Assign)
-    made = page.at(finding.related[0].site, ast.Assign) if finding.related else None
-    if change is None or made is None:
+    call = page.at(finding.related[0].site, ast.Call) if finding.related else None
+    made = page.statement(call) if call is not None else None
+    if change is None or not isinstance(made, ast.Assign):
         return
     block = page.block(change)
     name = page.source(made.targets[0])
     same = [one for one in block[: block.index(change)] if isinstance(one, ast.Assign)]
     same = [one for one in same if page.source(one.targets[0]) == name]
     for last in same[-1:]:
-        yield from page.fix("make the optimizer when the model is complete", *page.move(last, after=change))
+        yield from page.fix("create the optimizer after this change to the model", *page.move(last, after=change))
 
 
 def schedule_behind(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -70,9 +71,9 @@ def schedule_behind(page: Page, finding: Finding) -> Iterator[Fix]:
     places = [step for other in finding.related if (step := page.at(other.site, ast.Call)) is not None]
     for one in later:
         if any(holds(one, step) for step in places):
-            yield from page.fix("move the schedule behind the step", *page.move(statement, after=one))
+            yield from page.fix("move it to after the optimizer's step()", *page.move(statement, after=one))
     if later and page.loops(call):
-        yield from page.fix("move the schedule to the end of the loop", *page.move(statement, after=later[-1]))
+        yield from page.fix("move it to the end of the loop", *page.move(statement, after=later[-1]))
 
 
 def clip_in_place(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -87,15 +88,15 @@ def clip_in_place(page: Page, finding: Finding) -> Iterator[Fix]:
     for step in inside:
         if step.statement is not statement:
             moved = page.move(statement, before=step.statement)
-            yield from page.fix("clip right before the step", *moved)
+            yield from page.fix("clip right before step()", *moved)
             if step.scaler is not None:
                 unscale = f"{page.source(step.scaler)}.unscale_({page.source(step.optimizer)})"
                 unscaled = page.before(step.statement, unscale)
-                yield from page.fix("unscale and clip right before the step", unscaled, *moved)
+                yield from page.fix("unscale and clip right before step()", unscaled, *moved)
     block = page.block(statement)
     for later in block[block.index(statement) + 1 :] if not inside else ():
         if deposits(page, later):
-            yield from page.fix("clip behind backward()", *page.move(statement, after=later))
+            yield from page.fix("clip right after backward()", *page.move(statement, after=later))
 
 
 def keep_a_list(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -110,4 +111,4 @@ def keep_a_list(page: Page, finding: Finding) -> Iterator[Fix]:
             continue
         inner = page.source(node.value)
         plain = inner[1:-1] if isinstance(node.value, ast.GeneratorExp) else inner
-        yield from page.fix("make it a list", page.replace(node.value, f"list({plain})"))
+        yield from page.fix(f"make it a list: list({plain})", page.replace(node.value, f"list({plain})"))

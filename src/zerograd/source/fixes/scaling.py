@@ -24,13 +24,13 @@ def unscale_first(page: Page, finding: Finding) -> Iterator[Fix]:
     for call in calls(page.inside(page.function(clip), ast.Call), "unscale_"):
         if page.is_statement(call) and place(call) > place(clip):
             moved = page.move(page.statement(call), before=statement)
-            yield from page.fix("unscale before the clip", *moved)
+            yield from page.fix("move unscale_() to before the clip", *moved)
     unscale = f"{scaler}.unscale_({optimizer})"
-    yield from page.fix("unscale before the clip", page.before(statement, unscale))
+    yield from page.fix(f"call {unscale} before the clip", page.before(statement, unscale))
     step = scaled[0].statement
     if step not in page.block(statement):
         moved = page.move(page.with_its_test(statement), before=step)
-        yield from page.fix("unscale and clip right before the step", page.before(step, unscale), *moved)
+        yield from page.fix("unscale and clip right before step()", page.before(step, unscale), *moved)
 
 
 def let_the_scaler_step(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -50,7 +50,7 @@ def let_the_scaler_step(page: Page, finding: Finding) -> Iterator[Fix]:
     stepped = page.replace(step.call, f"{scaler}.step({page.source(step.optimizer)})")
     updates = [call for call in calls(page.inside(function, ast.Call), "update") if _is_on(page, call, scaler)]
     update = [] if updates else [page.after(step.statement, f"{scaler}.update()")]
-    yield from page.fix("let the scaler take the step", stepped, *update)
+    yield from page.fix(f"call {scaler}.step({page.source(step.optimizer)}) instead", stepped, *update)
 
 
 def update(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -60,7 +60,7 @@ def update(page: Page, finding: Finding) -> Iterator[Fix]:
         block = page.block(step.statement)
         scaler = page.source(step.scaler)
         last = [one for one in block if any(_is_of(page, other, scaler) for other in steps(page, one))][-1]
-        yield from page.fix("update the scale behind the step", page.after(last, f"{scaler}.update()"))
+        yield from page.fix(f"call {scaler}.update() after the step", page.after(last, f"{scaler}.update()"))
         return
     call = page.at(finding.site, ast.Call)
     if call is None or not page.is_statement(call) or not isinstance(call.func, ast.Attribute):
@@ -69,7 +69,7 @@ def update(page: Page, finding: Finding) -> Iterator[Fix]:
     for other in steps(page, page.function(call)):
         if _is_of(page, other, scaler):
             moved = page.move(page.statement(call), after=other.statement)
-            yield from page.fix("update the scale where the step is taken", *moved)
+            yield from page.fix("move update() to right after the step", *moved)
 
 
 def unscale_once(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -83,14 +83,14 @@ def unscale_once(page: Page, finding: Finding) -> Iterator[Fix]:
     behind = [page.statement(clip) for clip in clips if place(clip) > place(call) and page.statement(clip) in block]
     earlier = [other for other in calls(page.inside(page.function(call), ast.Call), "unscale_") if other is not call]
     if any(page.statement(other) in block and place(other) < place(call) for other in earlier):
-        yield from page.fix("unscale once", page.delete(statement))
+        yield from page.fix("remove this unscale_()", page.delete(statement))
     for step in steps(page, page.function(call)):
         if page.source(step.optimizer) == page.source(call.args[0]):
             unscaled = page.move(statement, before=step.statement)
-            yield from page.fix("unscale right before the step", *unscaled)
+            yield from page.fix("unscale once, right before step()", *unscaled)
             clipped = [change for clip in behind for change in page.move(clip, before=step.statement)]
             if clipped:
-                yield from page.fix("unscale and clip right before the step", *unscaled, *clipped)
+                yield from page.fix("unscale and clip right before step()", *unscaled, *clipped)
 
 
 def _is_of(page: Page, step: Step, scaler: str) -> bool:

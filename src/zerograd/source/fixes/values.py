@@ -18,7 +18,7 @@ def clear_by_none(page: Page, finding: Finding) -> Iterator[Fix]:
         if isinstance(cleared, ast.Attribute) and cleared.attr == "data":
             cleared = cleared.value
         if isinstance(cleared, ast.Attribute) and cleared.attr == "grad":
-            yield from page.fix("clear by None", page.replace(call, f"{page.source(cleared)} = None"))
+            yield from page.fix("set it to None instead", page.replace(call, f"{page.source(cleared)} = None"))
 
 
 def update_unwatched(page: Page, finding: Finding) -> Iterator[Fix]:
@@ -42,7 +42,9 @@ def update_unwatched(page: Page, finding: Finding) -> Iterator[Fix]:
     if "\n" in code or "\r" in code:
         return
     clear = [f"{parameter}.grad = None"] if anew and not _is_cleared(page, line, parameter) else []
-    yield from page.fix("update in place under no_grad()", page.under(line, "with torch.no_grad():", code, *clear))
+    yield from page.fix(
+        "update it in place under torch.no_grad()", page.under(line, "with torch.no_grad():", code, *clear)
+    )
 
 
 def _imports_torch(page: Page) -> bool:
@@ -63,8 +65,10 @@ def let_go_of_the_graph(page: Page, finding: Finding) -> Iterator[Fix]:
     total = page.at(finding.site, ast.AugAssign)
     if total is not None and path_of(total.value) is not None:
         detached = page.behind(total.value, ".detach()")
-        yield from page.fix("add the loss without its graph", detached, safety=Safety.SAFE)
+        yield from page.fix("detach the loss first", detached, safety=Safety.SAFE)
     call = page.at(finding.site, ast.Call)
     kept = [keyword for keyword in call.keywords if keyword.arg == "retain_graph"] if call is not None else []
     if call is not None and kept and len(call.args) + len(call.keywords) == 1:
-        yield from page.fix("do not retain the graph", page.replace(call, f"{page.source(call.func)}()"))
+        yield from page.fix(
+            "call backward() without retaining the graph", page.replace(call, f"{page.source(call.func)}()")
+        )

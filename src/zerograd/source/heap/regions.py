@@ -68,7 +68,9 @@ def _may_share(one: Obj, other: Obj) -> bool:
     if _has_taken(one, other) or _has_taken(other, one) or may_be_one(one, other):
         return True
     if ObjectKind.LEAF in (one.kind, other.kind) and one.given != other.given:
-        return False  # a tensor that is made here is in no network that was there
+        # A tensor that is made here is in no network that was there; but who was handed it may have it stepped.
+        shown = any(leaf.kind is ObjectKind.LEAF and leaf.shown for leaf in (one, other))
+        return shown and ObjectKind.OPTIMIZER in (one.kind, other.kind)
     if _is_apart(one, other) or _is_apart(other, one):
         return False
     if ObjectKind.LEAF in (one.kind, other.kind) and ObjectKind.MODULE in (one.kind, other.kind):
@@ -94,12 +96,12 @@ def _is_apart(made: Obj, other: Obj) -> bool:
     if any(one.shown for one in reach(made)):
         return False
     whole = other
-    while (above := _above(whole)) is not None:
+    while (above := above_of(whole)) is not None:
         whole = above
     return is_fresh(other) or is_result(other) or (whole.given and whole.number < made.number)
 
 
-def _above(obj: Obj) -> Obj | None:
+def above_of(obj: Obj) -> Obj | None:
     """What something was read from, or the network that it is known as a part of."""
     if obj.source is None and obj.key[:1] == ("part",) and isinstance(obj.key[1], Obj):  # not a name: of an object
         return obj.key[1]

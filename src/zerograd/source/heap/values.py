@@ -67,6 +67,12 @@ class Maybe(NamedTuple):
     divisor: Hashable
 
 
+class Multiplied(NamedTuple):
+    """A loss was multiplied by this, which may be 1 / n: then n has divided it."""
+
+    factor: Hashable
+
+
 class Literal(NamedTuple):
     """What divides is a constant: by where it was written, so that one 2 is told from another."""
 

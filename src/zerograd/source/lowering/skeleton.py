@@ -150,13 +150,6 @@ def leaves(block: Block) -> bool:
     return bool(block) and isinstance(block[-1], Jump)
 
 
-def with_rest(choice: Choice, rest: Block) -> Choice:
-    """`if bad: continue`: the rest of the block is a part of the other arm."""
-    body, orelse = choice.body, choice.orelse
-    body, orelse = (body, (*orelse, *rest)) if leaves(body) else ((*body, *rest), orelse)
-    return choice._replace(body=body, orelse=orelse)
-
-
 def going_on(block: Block) -> Block:
     """The block with `return` as the way to the next call."""
     changed: list[Node] = []

@@ -34,7 +34,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         if not _outlives(function, node, average) or not _is_read_without(function, average, node):
             continue
         if not function.without_grad(node) and not _cuts(added) and _has_graph(function, node, added):
-            what = f"{written(node)} keeps the graph of every iteration alive: only its value is read"
+            what = f"{written(node)} keeps the graphs of all iterations"
             yield note(REGISTRY["ZG402"], function.site(node), certain=True, what=what)
 
 

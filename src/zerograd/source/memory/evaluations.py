@@ -99,7 +99,7 @@ def inside(function: Reading) -> Iterator[Finding]:
             continue
         if not function.without_grad(node) and not feeds_a_loss(function, total, _names_of(backwards)):
             certain = not freezes(function.file.text)
-            unless = "what this file freezes may leave no graph to keep"
+            unless = "frozen parameters may leave no graph to keep"
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 
@@ -122,7 +122,7 @@ def _summed(function: Reading) -> Iterator[Finding]:
             continue
         certain = not freezes(function.file.text) and _is_called_with_graphs(function, _FEW)
         certain = certain and not _is_quiet_elsewhere(function)
-        unless = "whoever calls this function may have told autograd to look away"
+        unless = "the caller may run this under torch.no_grad()"
         yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 
@@ -147,7 +147,7 @@ def _kept(function: Reading) -> Iterator[tuple[ast.AugAssign | ast.Assign | ast.
         if isinstance(node, ast.Expr) and not (total.isidentifier() and _is_own(function, total, node, live)):
             continue
         if not resets(function, loop, total, node) and not counts_to_few(loop, function):
-            yield node, total, f"{written(node)} keeps the graph of every iteration alive"
+            yield node, total, f"{written(node)} keeps the graphs of all iterations"
 
 
 def _is_number(added: ast.expr) -> bool:

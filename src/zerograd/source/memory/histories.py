@@ -70,8 +70,8 @@ def detect(function: Reading) -> Iterator[Finding]:
             continue
         kept, gone = function.arms(node), function.arms(losses[loss])
         alone = not losses[loss].keywords and (kept <= gone or gone <= kept)
-        unless = "someone may empty the list, or a branch decides whether backward() is called on this loss"
-        what = f"{written(node)} keeps the graph of every iteration alive: the list outlives them"
+        unless = "the list may be emptied elsewhere, or backward() may not run on this loss"
+        what = f"{written(node)} keeps the graphs of all iterations"
         certain = alone and fate is Fate.GROWS
         yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 

@@ -51,8 +51,8 @@ def detect(function: Reading) -> Iterator[Finding]:
             continue
         if items.freed and is_live(function, losses, items, node) and _stays(function, keeper, items, node, loop):
             gone, here = function.arms(items.deposit), function.arms(node)
-            unless = "a branch decides whether these losses are those that backward() was called on"
-            what = f"{written(node)} keeps the graph of every iteration alive"
+            unless = "backward() may not run on these losses"
+            what = f"{written(node)} keeps the graphs of all iterations"
             certain = here <= gone or gone <= here
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 

@@ -48,8 +48,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         freed = not made and calls and is_returned(function, value, node)
         if (made or freed) and _stays(function, node, keeper, loop, freed=freed):
             certain = not made or not (freezes(function.file.text) or _is_handed_back(function, keeper))
-            unless = "what this file freezes may leave no graph to keep, or whoever gets it may go through it"
-            what = f"{written(node)} keeps the graph of every iteration alive"
+            unless = "frozen parameters may leave no graph, or the caller may use it"
+            what = f"{written(node)} keeps the graphs of all iterations"
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 

@@ -60,10 +60,10 @@ def detect(function: Reading) -> Iterator[Finding]:
             continue
         if not fresh and not is_rebound(function, loss, deposit, node) and not function.without_grad(node):
             until = f" until {keeper} is set again" if _settings(function, loop, keeper, node) else ""
-            what = f"{written(node)} keeps the graph of every iteration alive{until}"
+            what = f"{written(node)} keeps the graphs of all iterations{until}"
             kept, gone = function.arms(node), function.arms(deposit)
             certain = kept <= gone or gone <= kept
-            unless = "a branch decides whether this loss is the one that backward() was called on"
+            unless = "backward() may not run on this loss"
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 

@@ -48,7 +48,7 @@ def _kept(function: Reading, step: Function) -> Iterator[Finding]:
         if loss is None or function.arms(node) or function.without_grad(node):
             continue
         if not is_rebound(function, loss, losses[loss], node):
-            what = f"{written(node)} keeps the graph of every batch alive, for an epoch or for good"
+            what = f"{written(node)} keeps the graphs of all batches"
             yield note(REGISTRY["ZG402"], function.site(node), certain=True, what=what)
 
 

@@ -65,8 +65,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         if rounds:
             certain = function.arms(given.node) <= function.arms(deposit) and _reads_all(function, given)
             certain = certain and not any(_is_emptied_elsewhere(*one, given, emptied) for one in rounds)
-            unless = "others may empty the meter, or a branch decides whether backward() is called on this loss"
-            what = f"{written(given.node)} keeps the graph of every iteration alive: the meter keeps what it is given"
+            unless = "the meter may be emptied elsewhere, or backward() may not run on this loss"
+            what = f"{written(given.node)} keeps the graphs of all iterations"
             yield note(REGISTRY["ZG402"], function.site(given.node), certain=certain, unless=unless, what=what)
 
 

@@ -41,9 +41,9 @@ def detect(function: Reading) -> Iterator[Finding]:
         found = carriers_of(function, call)
         if found and all(_goes_on(function, one) for one in found):
             state = found[0].state
-            what = f"{state} takes the graph of the iteration before on, which backward() has freed: the second raises"
+            what = f"{state} carries the previous graph along: the second backward() raises"
             told = note(REGISTRY["ZG402"], function.site(found[0].node), certain=True, what=what)
-            yield told._replace(cure=f"begin with {state}.detach()")
+            yield told._replace(cure=f"start each iteration with {state} = {state}.detach()")
 
 
 def _goes_on(function: Reading, carrier: Carrier) -> bool:

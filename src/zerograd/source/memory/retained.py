@@ -42,17 +42,18 @@ def detect(function: Reading) -> Iterator[Finding]:
         certain = _in_drivers(function, call) if certain is False else certain
         carrier = carried_past(function, call) if certain is False and not counted else None
         if _creates_for_nobody(function, call):
-            what = f"{act.what[:-1]}create_graph=True) keeps the graph of a gradient that nothing goes through"
+            what = f"{act.what[:-1]}create_graph=True) keeps a graph that nothing uses again"
             found = note(REGISTRY["ZG402"], act.site, certain=True, what=what)
             yield found._replace(cure="call backward() without create_graph=True")
         elif carrier is not None:
-            what = f"{carrier.state} takes the graphs of all earlier iterations on: backward({_told(call)}) keeps them"
+            what = f"{carrier.state} carries the graphs of all earlier iterations along"
             found = note(REGISTRY["ZG402"], function.site(carrier.node), certain=True, what=what)
-            yield found._replace(cure=f"begin with {carrier.state}.detach(); call backward() without {_told(call)}")
+            yield found._replace(cure=f"start with {carrier.state} = {carrier.state}.detach(), and drop {_told(call)}")
         elif certain or (certain is False and not counted):
-            what = f"{act.what[:-1]}{_told(call)}) keeps a graph that nothing goes through again"
-            unless = "what the loss is made of may be used again where it cannot be seen"
-            yield note(REGISTRY["ZG402"], act.site, certain=certain, unless=unless, what=what)
+            what = f"{act.what[:-1]}{_told(call)}) keeps a graph that nothing uses again"
+            unless = "something out of sight may use the graph again"
+            found = note(REGISTRY["ZG402"], act.site, certain=certain, unless=unless, what=what)
+            yield found._replace(cure=f"call backward() without {_told(call)}")
 
 
 def needless_derivatives(file: File) -> Iterator[Finding]:
@@ -75,8 +76,9 @@ def _derivatives(function: Reading) -> Iterator[Finding]:
     for call in calls[:_FEW]:
         derives = function.scope.dotted(path_of(call.func) or "").endswith("autograd.grad")
         if derives and _keeps_for_nobody(function, call, [function.node]):
-            what = f"{written(call.func)}(retain_graph=True) keeps a graph that nothing goes through again"
-            yield note(REGISTRY["ZG402"], function.site(call), certain=True, what=what)
+            what = f"{written(call.func)}(retain_graph=True) keeps a graph that nothing uses again"
+            found = note(REGISTRY["ZG402"], function.site(call), certain=True, what=what)
+            yield found._replace(cure="call it without retain_graph=True")
 
 
 def _last(call: ast.Call) -> str:

@@ -51,10 +51,9 @@ def detect(file: File) -> Iterator[Finding]:
             detached = _is_own(function, keeper, node) if keeper.isidentifier() else _is_shared(function, keeper, name)
             if detached and not function.without_grad(node) and not _is_quiet(function):
                 read = f".{name}" if "." in keeper else name
-                what = (
-                    f"{keeper}.append(...) keeps graphs that nobody goes through: {read} is detached where it is read"
-                )
-                yield note(REGISTRY["ZG402"], function.site(node), certain=True, what=what)
+                what = f"{keeper}.append(...) keeps graphs that nothing uses: {read} is detached later"
+                found = note(REGISTRY["ZG402"], function.site(node), certain=True, what=what)
+                yield found._replace(cure="choose actions under torch.no_grad()")
 
 
 def _is_learned_from(function: Reading, node: ast.Expr, value: ast.expr) -> bool:

@@ -53,8 +53,8 @@ def detect(function: Reading) -> Iterator[Finding]:
         freed = any(_frees(back, ancestry.of(_whole(node.value)), ancestry, loop) for back in here)
         if _stays(function, name, node, freed=freed) and not is_emptied(function, loop, name):
             certain = not freezes(function.file.text)
-            unless = "what this file freezes may leave no graph to keep"
-            what = f"{written(node)} adds to the graph of {name} in every iteration"
+            unless = "frozen parameters may leave no graph to keep"
+            what = f"{written(node)} makes the graph of {name} grow in every iteration"
             yield note(REGISTRY["ZG402"], function.site(node), certain=certain, unless=unless, what=what)
 
 

@@ -44,7 +44,7 @@ def detect(function: Reading) -> Iterator[Finding]:
         if begun is None or feeds_a_loss(function, total, losses.keys()) or not _recurs(function, total, begun):
             continue
         if fate_beside(function, total) is Fate.GROWS:
-            what = f"{written(sum_)} keeps the graph of every call alive: a loop calls {node.name}()"
+            what = f"{written(sum_)} keeps the graphs of all calls"
             yield note(REGISTRY["ZG402"], function.site(sum_), certain=True, what=what)
 
 

@@ -192,11 +192,6 @@ def makes_something(path: str) -> bool:
     return name[:1].isupper() and not name.isupper()
 
 
-def names_class(path: str, scope: Scope) -> bool:
-    """Whether it is called as classes are; NMT may be a constant, unless it is known to be a class of this project."""
-    return makes_something(path) or scope.class_scope(scope.dotted(path)) is not None
-
-
 def makes_worker(call: ast.Call) -> bool:
     """GradCache([model, model], loss_fn): whoever has networks, or one and a loss, may go backward."""
     func = call.func

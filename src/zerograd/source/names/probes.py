@@ -14,12 +14,11 @@ import re
 from collections.abc import Iterator
 
 from zerograd.source.names.scopes import Role, Scope
-from zerograd.source.text.nodes import Nodes, holds, place, written
+from zerograd.source.text.nodes import Nodes, place
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.patterns import pattern
 
 _ATTACKS = pattern(r"attack|perturb|fgsm|pgd", re.IGNORECASE)
-_JUDGES = pattern(r"loss|crit|bce|mse|metric", re.IGNORECASE)
 
 
 def inputs_of(function: ast.AST, nodes: Nodes, scope: Scope) -> frozenset[str]:
@@ -88,20 +87,3 @@ def _is_true(node: ast.expr) -> bool:
 def _is_own(path: str, scope: Scope) -> bool:
     binding = scope.bindings.get(path)
     return binding is not None and binding.role is Role.OPTIMIZER
-
-
-def called_modules(nodes: Nodes, scope: Scope) -> frozenset[str]:
-    """The one module that a function calls, of those it was handed or its object keeps: its loss goes through it."""
-    quiet = [block for block in nodes.of(ast.With) if any("no_grad" in written(item) for item in block.items)]
-    found: set[str] = set()
-    for call in nodes.of(ast.Call):
-        path = path_of(call.func)
-        known = path is not None and (path in scope.parameters or (path.startswith("self.") and path.count(".") == 1))
-        if path is None or not known or _JUDGES.search(path) or scope.function(path) is not None:
-            continue
-        binding = scope.lookup(path)
-        if binding is not None and binding.cls is not None and binding.cls.method("__call__") is not None:
-            continue  # an object of this project that is no module of torch's
-        if not any(holds(block, call) for block in quiet):
-            found.add(path)
-    return frozenset(found) if len(found) == 1 else frozenset()

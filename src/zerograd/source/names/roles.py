@@ -180,21 +180,3 @@ def modules_of(node: ast.expr) -> Iterator[str]:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             yield from modules_of(left)
             yield from modules_of(right)
-
-
-def makes_optimizer(call: ast.Call, scope: Scope) -> bool:
-    return names_optimizer(path_of(call.func) or "", scope)
-
-
-def names_optimizer(path: str, scope: Scope) -> bool:
-    """optim.Adam, as it is imported."""
-    return names_torchs_optimizer(dotted_as(path, "optim", scope))
-
-
-def dotted_as(path: str, part: str, scope: Scope) -> str:
-    """A path as it is imported; or where nobody says what `optim` is, as after `from ... import *`, torch's."""
-    dotted = scope.dotted(path)
-    if dotted == path and path.startswith(f"{part}."):
-        known = part in scope.module.assigned or scope.owns(part)
-        return dotted if known else f"torch.{path}"
-    return dotted

@@ -38,11 +38,12 @@ def _in_cell(finding: Finding, joined: Joined) -> Finding:
         return f"on line {there.line}" + (f" of cell {there.cell}" if there.cell != here.cell else "")
 
     related = tuple(
-        Related(joined.site(other.site) if other.site.path == path else other.site, other.message)
+        Related(joined.site(other.site) if other.site.path == path else other.site, _LINE.sub(named, other.message))
         for other in finding.related
     )
     fix = _fix(finding.fix, joined) if finding.fix is not None else None
-    return finding._replace(message=_LINE.sub(named, finding.message), site=here, related=related, fix=fix)
+    message, cure = _LINE.sub(named, finding.message), _LINE.sub(named, finding.cure)
+    return finding._replace(message=message, cure=cure, site=here, related=related, fix=fix)
 
 
 def _fix(fix: Fix, joined: Joined) -> Fix | None:

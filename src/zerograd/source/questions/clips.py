@@ -13,19 +13,23 @@ from zerograd.source.heap.objects import Obj
 from zerograd.source.heap.regions import Covers, is_unknown
 from zerograd.source.heap.values import is_none
 
+_NO_COPY = "clip the parameters themselves, not a copy of their gradients"
+_THE_SAME = "clip the parameters that the next step updates"
+
 
 def unused(ex: Execution) -> Iterator[UnusedClip]:
     for site, made in ex.clips.items():
         if ex.returned is not None and not is_none(ex.returned) and not ex.deposits:
             # A framework goes backward with what was returned, and has cleared before that.
-            yield UnusedClip(site, made.what, "before any backward() has deposited", True)
+            yield UnusedClip(site, made.what, "before backward() has run", True)
         elif made.copied:
-            yield UnusedClip(site, made.what, "a copy of the gradients, which nobody takes", True)
+            yield UnusedClip(site, made.what, "a copy of the gradients, which nothing uses", True, _NO_COPY)
         elif made.passed and not made.used:
             step = min(made.passed).what or "step()"
             known = all(_is_known(ex, region) for region in made.regions)
             bare = all(one.bare for one in made.passed)
-            yield UnusedClip(site, made.what, f"what {step} does not hold", bool(made.regions) and known and bare)
+            certain = bool(made.regions) and known and bare
+            yield UnusedClip(site, made.what, f"what {step} does not update", certain, _THE_SAME)
 
 
 def _is_known(ex: Execution, region: Obj) -> bool:

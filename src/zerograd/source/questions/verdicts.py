@@ -18,10 +18,14 @@ from zerograd.source.questions import coverage, scales
 
 
 def verdicts(ex: Execution, world: World) -> Iterator[Finding]:
-    """A finding of every fault that was met. Of a closure that never clears its step is not accused besides."""
+    """A finding of every fault that was met. Of a closure that never clears its step is not accused besides;
+    nor is an optimizer of finding nothing, where it holds what nobody uses any more."""
     closures = {one.site for one in world.every(UnclearedClosure)}
+    orphans = {optimizer for one, optimizer, _ in ex.orphaned.values() if one.certain}
     for (law, site), met in ex.met.items():
         if site in closures and met.verdict.event.kind is Kind.CONSUME:
+            continue
+        if is_starved(met.verdict) and met.slot[0] in orphans:
             continue
         finding = _tell(ex, law, met)
         if finding is not None:
@@ -41,7 +45,7 @@ def _excuse(ex: Execution, law: Rule, met: Met) -> tuple[Related, ...]:
         return ()
     found = ex.excuses.nearest(met.slot, lacking, site)
     if found is None and optimizer is not None and optimizer.hinted:
-        found = Related(site, "only possible: what is stepped here may be no optimizer of torch, or clear by itself")
+        found = Related(site, "only possible: this may not be a torch optimizer")
     return (found,) if found is not None else ()
 
 
@@ -80,6 +84,6 @@ def _tell(ex: Execution, law: Rule, met: Met) -> Finding | None:
     if refined is None or names is None:
         return finding
     step = met.verdict.event.what
-    told = {"step": step, "cleared": names[0], "slot": step.rpartition(".")[0] or names[1]}
+    told = {"step": step, "slot": step.rpartition(".")[0] or names[1]}
     certain = finding.certainty is Certainty.CERTAIN
     return note(refined, finding.site, certain=certain, related=finding.related, **told)

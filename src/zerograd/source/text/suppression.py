@@ -103,7 +103,7 @@ class _Entry:
         end = max((item.end for item in items), default=comment.end)
         site = Site(path, comment.line, to_column(line, start), comment.line, to_column(line, end))
         left = [item for item in comment.items if item not in items]
-        fix = Fix("take it away", (self._shortened(line, left) if left else self._removed(lines),), Safety.SAFE)
+        fix = Fix("remove the comment", (self._shortened(line, left) if left else self._removed(lines),), Safety.SAFE)
         return note(_OURS, site, certain=True, allowed=allowed)._replace(fix=fix)
 
     def _shortened(self, line: str, left: "list[Item]") -> Edit:

@@ -4,31 +4,17 @@ import ast
 from collections.abc import Iterator
 
 from zerograd.source.lowering.callees import callees_of
-from zerograd.source.lowering.program import Program
 from zerograd.source.names.arguments import arguments
 from zerograd.source.names.scopes import Function, Scope
 from zerograd.source.text.paths import path_of
 from zerograd.source.text.wording import SAME
-from zerograd.source.values.definitions import assigned_by, definitions_of
-from zerograd.source.values.reading import File, Reading
+from zerograd.source.values.reading import Reading
 
 
 def called(path: str, scope: Scope) -> Function | None:
     """The one function of this project that is called: by its name, as a method, or as a module's forward pass."""
     callees = callees_of(path, scope)
     return callees[0].function if len(callees) == 1 else None
-
-
-def values_of(path: str, function: Reading) -> list[ast.expr]:
-    """What an object's name was assigned, in the function, its class or its file."""
-    scope, file = function.scope, function.file
-    if path in scope.parameters or path in ("", "self"):
-        return []
-    if path.startswith("self."):
-        return [one.value for _, one in assigned_by(scope.owner, path, file)] if scope.owner is not None else []
-    made = definitions_of(function).every(path)
-    made = made or definitions_of(Reading(file.program.tree, (), scope.module, file)).every(path)
-    return [one.value for one in made]
 
 
 def maker_of(value: ast.expr) -> str | None:
@@ -39,17 +25,6 @@ def maker_of(value: ast.expr) -> str | None:
         case ast.Call(func=func):
             return path_of(func)
     return None
-
-
-def reading_of(function: Function, file: File) -> Reading:
-    """A function as one of its own file, where that is another."""
-    home = function.scope.module.home
-    if not isinstance(home, Program) or home is file.program:
-        return Reading(function.node, (), function.scope, file)
-    if home not in file.others:
-        file.others[home] = File(home, home.text)
-        file.others[home].definitions = file.definitions
-    return Reading(function.node, (), function.scope, file.others[home])
 
 
 def calls_of(function: Reading) -> Iterator[tuple[Reading, ast.Call]]:
