@@ -45,14 +45,14 @@ print(total / len(loader))
 DROP = "call backward() without retain_graph=True"
 _KEPT = {
     By.SUM: "{what} keeps the graphs of all iterations",
-    By.RETAINED: "{what} keeps a graph that nothing goes through again",
-    By.RECORDED: "{what} keeps the graph of a gradient that nothing goes through",
-    By.CARRIED: "{what} goes on from the last iteration's graph, which a backward() has freed: the next one raises",
+    By.RETAINED: "{what} keeps a graph that nothing uses again",
+    By.RECORDED: "{what} keeps the graph of the gradients, which nothing uses",
+    By.CARRIED: "{what} goes on from the graph of the previous iteration, whose backward() has run",
 }
 _CURES = {
     By.RETAINED: DROP,
-    By.RECORDED: "call backward() without create_graph=True",
-    By.CARRIED: "begin with what the last iteration has left, without its graph: detach() it",
+    By.RECORDED: "call it without create_graph=True",
+    By.CARRIED: "detach() what the previous iteration has left, before you use it",
 }
 
 

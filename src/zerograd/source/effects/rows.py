@@ -161,8 +161,8 @@ class Row(NamedTuple):
     divides: str = ""  # of an accelerator: the keyword that tells by which number its backward() divides
     asks: str = ""  # of what answers the same as long as its subject is the same: what is asked
     alone: bool = False  # it is handed nothing: a method of this name that is handed something is another one
-    joins: bool = False  # what it is given comes out side by side
     learns: bool = False  # a layer whose weights are drawn at random
+    joins: bool = False  # what it is given comes out side by side
     repeats: bool = False  # an optimizer whose step evaluates its closure again and again
 
 

@@ -147,6 +147,7 @@ def _fill(
     region = ex.heap.of("replaced", key, new, site, kind=ObjectKind.STAGE)
     region.shape, region.told = Shape.REPLACED, Replaced(key, new, before, site, what, model, _rounds(ex))
     slot: Slot = (optimizer, region)
+    ex.tables.replaced[slot] = region.told
     gradients.know(ex, slot)
     if slot not in ex.here.facts:
         ex.here.facts[slot] = frozenset(Fact(START, NO_DOUBT, fact.assumed) for fact in ex.here.facts[PATH])
@@ -192,11 +193,7 @@ def _is_receiver(ex: Execution, node: ast.expr) -> bool:
 
 
 def slots(ex: Execution) -> list[tuple[Slot, Replaced]]:
-    return [
-        (slot, slot[1].told)
-        for slot in ex.slots()
-        if slot[1] is not None and slot[1].kind is ObjectKind.STAGE and slot[1].shape is Shape.REPLACED
-    ]
+    return [(slot, told) for slot, told in ex.tables.replaced.items() if slot in ex.here.facts]
 
 
 def _put_back(ex: Execution, key: Key, value: Value, node: ast.AST) -> None:
