@@ -3,7 +3,7 @@
 import pytest
 
 from zerograd.core.findings import Certainty, Finding
-from zerograd.source.abstract import check_abstractly
+from zerograd.source.check import check_text
 
 SCENE = """
 import copy
@@ -30,7 +30,7 @@ def train(loader, path, more):
 
 def told(after: str = "", before: str = "", behind: str = "") -> list[Finding]:
     text = SCENE.format(before=before, after=after, behind=behind)
-    return [one for one in check_abstractly(text) if one.code in ("ZG003", "ZG010")]
+    return [one for one in check_text(text) if one.code in ("ZG003", "ZG010")]
 
 
 REPLACED = [
@@ -79,7 +79,7 @@ def test_who_keeps_or_hands_over_the_parameters_is_right(after: str) -> None:
 
 def test_what_is_replaced_behind_the_last_step_is_not_trained() -> None:
     text = SCENE.format(before="", after="", behind="pass") + "    net = copy.deepcopy(net)\n    return net\n"
-    assert [one for one in check_abstractly(text) if one.code == "ZG010"] == []
+    assert [one for one in check_text(text) if one.code == "ZG010"] == []
 
 
 def test_the_next_round_trains_what_the_last_one_has_replaced() -> None:

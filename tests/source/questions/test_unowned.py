@@ -3,7 +3,7 @@
 import pytest
 
 from zerograd.core.findings import Certainty, Finding
-from zerograd.source.abstract import check_abstractly
+from zerograd.source.check import check_text
 
 SCENE = """
 import copy
@@ -26,7 +26,7 @@ LOOP = "loss = F.cross_entropy(head(model(x)), y)"
 
 def told(made: str = MADE, loop: str = LOOP) -> list[Finding]:
     text = SCENE.format(made=made, loop=loop)
-    return [one for one in check_abstractly(text) if one.code == "ZG008"]
+    return [one for one in check_text(text) if one.code == "ZG008"]
 
 
 def test_a_head_that_no_optimizer_holds() -> None:

@@ -40,6 +40,7 @@ from zerograd.source.execute import (
     holding,
     iterators,
     keeping,
+    passing,
     ranks,
     replacing,
     scaling,
@@ -342,6 +343,7 @@ def deposit(
         path.severed |= _severed_at(value, site)
     note_loss(ex)
     keeping.use(ex, [value])
+    passing.go(ex, [value], node, leaves, wording(node))
     for loop in (0, *ex.loops):
         tables.add(tables.training, loop)
     owners = _objective(ex, site, value)
@@ -404,7 +406,8 @@ def gradient_of(ex: Execution, gradient: Obj) -> Value:
     identity = ex.identities.of("object", gradient)
     ex.tensor_ids.add(identity)
     if any(met.leaves.recorded is not False for met in filling):
-        return Value(identity, frozenset({gradient}), graph=Graph.ANY, made_of=through, exact=True)
+        kept = frozenset().union(*(met.value.through for met in filling))
+        return Value(identity, frozenset({gradient}), graph=Graph.ANY, made_of=through, exact=True, through=kept)
     return Value(identity, frozenset({gradient}), graph=Graph.CUT, cut_from=through)
 
 
@@ -1004,7 +1007,8 @@ def look_at(ex: Execution) -> None:
 def _may_be_written(ex: Execution, value: Value, node: ast.AST) -> None:
     """Who is called for what it does may write into what it is handed."""
     if value.graph is Graph.CUT and not value.objects:
-        unsure = Value(value.id, exact=False, graph=Graph.ANY, made_of=frozenset({ex.heap.anything}))
+        mine, anything = frozenset({value.id}), frozenset({ex.heap.anything})
+        unsure = Value(value.id, exact=False, graph=Graph.ANY, made_of=anything, through=mine)
         graphs.overwrite(ex, value, [unsure], node)
     for obj in value.objects:
         if obj.kind is ObjectKind.CONTAINER and obj.shape not in (Shape.RANGE, Shape.ENUMERATE):
@@ -1042,6 +1046,8 @@ def unknown_call(
     if is_of_program(ex, handed):
         holds_more(receiver.objects if receiver is not None else [obj])
     keeping.lose(ex, values)
+    if obj is None or obj.kind is not ObjectKind.EXTERNAL:
+        passing.escape(ex, values, losses_alone=node is not ex.dropped)
     tensors: set[Obj] = set()
     for value in values:
         for one in value.objects:
@@ -1113,11 +1119,16 @@ def unknown_call(
     handed_out.copied_from |= frozenset().union(*(module.copied_from for module in modules))
     remember(ex, handed_out, keywords, node)
     graph = made.graph if made.graph is not Graph.CUT or ex.grad_mode is Mode.OFF else Graph.ANY
+    through = made.through
     if graph >= Graph.LIVE:
         ex.graphed.add(identity)
+        passing.enter(ex, values, node)
+        through = through | passing.begin(ex, identity)
     anything = NO_OBJECTS if ex.grad_mode is Mode.OFF else frozenset({ex.heap.anything})
     whose = made.made_of or anything
-    return made._replace(objects=result.objects, exact=False, graph=graph, made_of=whose, sure=NO_OBJECTS)
+    return made._replace(
+        objects=result.objects, exact=False, graph=graph, made_of=whose, sure=NO_OBJECTS, through=through
+    )
 
 
 def _may_be_kept(ex: Execution, optimizer: Obj, by: Obj | None) -> bool:
