@@ -454,7 +454,7 @@ def _note_plain(ex: Execution, optimizer: Obj, given: Value, node: ast.AST) -> N
             )
             for value in fields:
                 _note_plain(ex, optimizer, value, listed)
-    if given.graph is Graph.CUT and given.exact and not given.objects and not ex.loops:
+    if given.graph is Graph.CUT and given.exact and not given.objects and not ex.frame.loops:
         ex.ungraded.setdefault(given.id, (ex.site(node), optimizer))
 
 
