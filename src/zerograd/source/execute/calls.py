@@ -574,7 +574,7 @@ def call_method(
         return acts.call_tensor(ex, receiver, name, positional, keywords, node)
     if attributes.is_inner(targets, name):
         return call(ex, attributes.read(ex, receiver, name, node), positional, keywords, node)
-    several = len(targets) > 1
+    several = len(targets) > 1 and not _are_of_one(targets)
     if several and len(targets) < 5 and any(one.kind in (ObjectKind.INSTANCE, ObjectKind.SCALER) for one in targets):
         return _alternatives(
             ex,
@@ -596,6 +596,12 @@ def call_method(
             found = value if found is None else join(found, value, ex.identities.of("met", node, ex.context))
     assert found is not None
     return ranks.passed(ex, receiver, found, node, handed=bool(positional or keywords))
+
+
+def _are_of_one(targets: list[Obj]) -> bool:
+    """Whether these are schedules of the same optimizers: whichever it is, it does the same to them."""
+    first = targets[0].optimizers
+    return bool(first) and all(one.kind is ObjectKind.SCHEDULER and one.optimizers == first for one in targets)
 
 
 def _method_of(
