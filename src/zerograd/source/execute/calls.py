@@ -839,7 +839,7 @@ def _forward(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywords,
     key: Hashable = (obj, ex.grad_mode, graphs, tuple(sorted(keywords)))
     if key in ex.results:
         known, fields = ex.results[key]
-        for field, held in fields.items():  # where it was executed first, they may have been undone
+        for field, held in fields.items():  # where it was executed first, they may have been undone, or written since
             ex.store.put(field, held)
         return known
     before, level, moves = ex.here.copy(), ex.store.open(), ex.moves
@@ -848,9 +848,12 @@ def _forward(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywords,
     allowed = ex.moves
     ex.forwards += 1
     found: Value | None = None
+    written: dict[Key, Value] = {}
     try:
         function = method_object(ex, method)
         found = inline(ex, function, positional, keywords, node, receiver=ex.thing(obj), cls=method.cls)
+        changed = ex.store.changes(level).items()
+        written = {key: value for key, value in changed if value is not None and isinstance(key[0], Obj)}
         ex.store.commit(level)
     except (Exhausted, Unreachable) as stopped:
         if isinstance(stopped, Exhausted):
@@ -863,7 +866,7 @@ def _forward(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywords,
     finally:
         ex.forwards -= 1
         ex.moves = moves - (allowed - max(ex.moves, 0))
-    ex.results[key] = (found, fields_of(ex, found) if found is not None else {})
+    ex.results[key] = (found, {**written, **(fields_of(ex, found) if found is not None else {})})
     return found
 
 
