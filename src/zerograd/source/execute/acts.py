@@ -187,6 +187,8 @@ def call_tensor(
     if in_place and any(value.graph >= Graph.LIVE or value.slopes for value in positional):
         graphs.overwrite(ex, receiver, positional, node)
     made = _carry_out(ex, Call(row, receiver, None, positional, keywords, node))
+    if not receiver.graph and not receiver.objects:
+        made = made._replace(exact=False)  # nobody knows whether it is a tensor at all
     if not in_place or made.objects or row.act not in (Act.COMPUTES, Act.MULTIPLIES):
         return made
     changed = ex.identities.of("changed", made.id, made_of=(receiver.id,))  # it hands back what it has changed
@@ -454,7 +456,7 @@ def _note_plain(ex: Execution, optimizer: Obj, given: Value, node: ast.AST) -> N
             )
             for value in fields:
                 _note_plain(ex, optimizer, value, listed)
-    if given.graph is Graph.CUT and given.exact and not given.objects and not ex.frame.loops:
+    if given.graph is Graph.CUT and given.exact and not given.objects and not ex.loops:
         ex.ungraded.setdefault(given.id, (ex.site(node), optimizer))
 
 
