@@ -22,7 +22,7 @@ def run(cwd: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[s
         capture_output=True,
         text=True,
         env={**os.environ, **env},
-        timeout=120,
+        timeout=900,
     )
 
 
@@ -35,7 +35,7 @@ def test_stdout_and_status_are_the_scripts_own(script: Script, tmp_path: Path) -
     def start(text: str, *words: str) -> subprocess.CompletedProcess[bytes]:
         (tmp_path / "package" / "script.py").write_text(text)
         command = [sys.executable, *words, *where, *script.arguments]
-        return subprocess.run(command, cwd=tmp_path, input=script.stdin, capture_output=True, timeout=120)
+        return subprocess.run(command, cwd=tmp_path, input=script.stdin, capture_output=True, timeout=900)
 
     head = TRAIN if script.trains else BACKWARD
     alone = start(head + script.text if script.trains else script.text)
@@ -96,7 +96,7 @@ def test_what_was_not_audited_fails_where_all_is_required(tmp_path: Path) -> Non
     assert run(tmp_path, "--require-all", "good.py").returncode == 0
     done = run(tmp_path, "--strict", "closure.py")
     headline = (
-        "zerograd: 1 of 4 steps audited, 4 backwards, 1 slot; nothing found in it; 3 not audited: fed by a closure"
+        "zerograd: nothing found in it; 1 of 4 steps audited, 4 backwards, 1 slot; 3 not audited: fed by a closure"
     )
     assert (done.returncode, done.stderr.splitlines()) == (0, [headline])
     done = run(tmp_path, "--require-all", "closure.py")
@@ -149,11 +149,11 @@ def test_two_ranks_under_torchrun(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0
     for rank in "01":
         (said,) = (tmp_path / "said").glob(f"*/attempt_0/{rank}/stderr.log")
-        assert f"zerograd [rank {rank}]: 4 steps" in said.read_text()
-        assert f"zerograd [rank {rank}]: train.py:" in said.read_text()
+        assert f"zerograd [rank {rank}]: 1 error; 4 steps" in said.read_text()
+        assert f"zerograd [rank {rank}]: ZG001 at train.py:" in said.read_text()

@@ -73,7 +73,7 @@ def test_an_announced_replay_is_one_known_step(graphs: type[Graph], parts, sampl
             for _ in range(5):
                 _eager(weight, optimizer)
     assert not watch.findings
-    assert watch.counts().startswith("20 steps, 30" if sample == 1 else "17 of 20 steps audited, 30")
+    assert ("; 20 steps, 30" if sample == 1 else "; 17 of 20 steps audited, 30") in watch.counts()
     assert "CUDA" not in watch.counts()
     assert [event.kind for event in events[:4]] == [Kind.CLEAR, Kind.DEPOSIT, Kind.DEPOSIT, Kind.CONSUME]
     assert {event.site.path for event in events if event.site} == {shown(__file__)}
@@ -117,7 +117,7 @@ def test_a_rehearsal_is_no_part_of_the_training(graphs: type[Graph], parts) -> N
                     schedule.step()
                 optimizer.zero_grad()
     assert not watch.findings
-    assert watch.counts().startswith("3 steps, 3 backwards")
+    assert "3 steps, 3 backwards" in watch.counts()
 
 
 def test_a_replay_that_raises_is_nobodys_step(graphs: type[Graph], parts) -> None:
@@ -129,7 +129,7 @@ def test_a_replay_that_raises_is_nobodys_step(graphs: type[Graph], parts) -> Non
                 weight.grad = torch.ones_like(weight)
                 raise RuntimeError("device")
     assert not watch.findings
-    assert watch.counts().startswith("3 steps, 3 backwards")
+    assert "3 steps, 3 backwards" in watch.counts()
 
 
 def _whole_step(weight: nn.Parameter, optimizer: Optimizer) -> None:
@@ -163,7 +163,7 @@ def test_other_replays_are_counted_and_not_audited(
             graph.replay()
             then(optimizer)
     assert not watch.findings
-    assert watch.counts() == f"1 of 7 steps audited, 7 backwards, 1 slot; nothing found in it; 6 not audited: {why}"
+    assert watch.counts() == f"nothing found in it; 1 of 7 steps audited, 7 backwards, 1 slot; 6 not audited: {why}"
 
 
 def test_graphs_that_do_not_train_are_not_counted(graphs: type[Graph], parts) -> None:

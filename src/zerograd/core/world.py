@@ -27,6 +27,15 @@ class Params(NamedTuple):
     may: frozenset[Region] = frozenset()
 
 
+class By(Enum):
+    """What keeps a graph alive."""
+
+    SUM = "sum"  # it is added to what outlives the iteration
+    RETAINED = "retained"  # a backward is told to keep it, and no other one comes
+    RECORDED = "recorded"  # a backward is told to record the graph of the gradients, and nobody looks at it
+    CARRIED = "carried"  # the next iteration goes on from it, though this one has gone backward through it
+
+
 class Kept(NamedTuple):
     """A graph that outlives the iteration that made it, and that no backward goes through again."""
 
@@ -34,6 +43,7 @@ class Kept(NamedTuple):
     what: str  # what keeps it, as the program writes it
     freed: bool  # a backward has freed what it had saved: only the graph itself is left
     certain: bool
+    by: By = By.SUM
 
 
 class Why(Enum):
@@ -161,6 +171,46 @@ class HeldTwice(NamedTuple):
     site: Site
     what: str
     other: Site | None = None
+
+
+class Neglect(Enum):
+    """Why nobody steps parameters."""
+
+    UNHELD = "unheld"  # no optimizer holds them
+    NEVER_STEPPED = "never stepped"  # the one that does never steps
+    LEFT_OUT = "left out"  # they were put into a group, and the group was given to nobody
+
+
+class Unowned(NamedTuple):
+    """Parameters that losses reach and that no step moves."""
+
+    site: Site
+    why: Neglect
+    parameters: str  # whose they are, or the group that has them, as the program names it
+    optimizer: str = ""  # the one that never steps
+    beside: Site | None = None  # where the optimizer is made that does step; or what is deposited for one that does not
+    certain: bool = True
+
+
+class Orphaning(Enum):
+    """How an optimizer comes to hold what is not trained."""
+
+    REPLACED = "replaced"  # something else stands in the place of what it holds
+    COPIED = "copied"  # it was copied together with its parameters
+    BROUGHT = "brought"  # it comes out of a file, with its own
+    EACH_TIME = "each time"  # layers are made anew whenever the network runs
+
+
+class Orphaned(NamedTuple):
+    """An optimizer and a network that have come apart."""
+
+    site: Site
+    how: Orphaning
+    what: str  # what the program does there, as it writes it
+    model: str
+    optimizer: str
+    made_at: Site | None
+    certain: bool
 
 
 class Clear(NamedTuple):

@@ -99,9 +99,9 @@ def _diff(folder: Path) -> str:
 
 
 def _told(stderr: str) -> str:
-    """Each finding's sentence, its cure and how often it was seen; the excerpts stand in the first act already."""
+    """The findings and the closing line, without what was said while it ran."""
     lines = stderr.strip().splitlines()
-    return "\n".join(line for line in lines if re.match(r"train\S*:\d+:|  fix: |zerograd: (?!ZG)", line))
+    return "\n".join(line for line in lines if re.match(r"train\S*:\d+:|  fix: |  +\d* \||zerograd: (?!ZG)", line))
 
 
 def _curve(output: str) -> list[float]:

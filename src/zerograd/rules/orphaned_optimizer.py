@@ -9,8 +9,11 @@ Moving a model to a device, `load_state_dict`, `torch.compile` and DistributedDa
 tensor does not: `z = z.to("cuda")` after `Adam([z])` trains the tensor that stayed on the CPU.
 """
 
-from zerograd.core.findings import Severity
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from collections.abc import Iterator
+
+from zerograd.core.findings import Related, Severity
+from zerograd.core.world import Orphaned, Orphaning
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -37,6 +40,30 @@ for x, y in loader * 2:
     optimizer.step()
 """
 
+_SENTENCES = {
+    Orphaning.COPIED: (
+        "{what} copies the parameters, so {optimizer} holds none of {model}",
+        "create a new optimizer with the parameters of the model instead of copying one",
+    ),
+    Orphaning.BROUGHT: (
+        "{what} loads an optimizer with its old parameters",
+        "save optimizer.state_dict() and load it with optimizer.load_state_dict()",
+    ),
+    Orphaning.EACH_TIME: ("{what} creates a new random layer in every forward()", "create the layer in __init__"),
+}
+
+
+def breaks(one: Orphaned) -> Iterator[Broken]:
+    """A step of parameters that no loss goes through any more."""
+    names = {"what": one.what, "model": one.model, "optimizer": one.optimizer}
+    names |= {"step": one.what, "held": one.model}  # of a run, which sees the step and what it holds
+    related: tuple[Related, ...] = ()
+    if one.made_at is not None and one.how is Orphaning.REPLACED:
+        related = (Related(one.made_at, "gives the optimizer its parameters"),)
+    message, cure = _SENTENCES.get(one.how, ("", ""))
+    yield Broken(one.site, one.certain, names, message, cure, related=related)
+
+
 RULE = Rule(
     code="ZG010",
     name="orphaned-optimizer",
@@ -46,6 +73,7 @@ RULE = Rule(
     remedy="create the optimizer after this change to the model",
     fix=Fix.UNSAFE,
     lacks=idiom,
+    asks=Question(Orphaned, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

@@ -5,8 +5,11 @@ parameter was meant to be trained and was forgotten when the optimizer was creat
 that case `requires_grad_(False)` saves time and memory.
 """
 
-from zerograd.core.findings import Severity
-from zerograd.rules.rule import Fix, Rule, Sees, idiom
+from collections.abc import Iterator
+
+from zerograd.core.findings import Related, Severity
+from zerograd.core.world import Neglect, Unowned
+from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
 BAD = """\
@@ -27,6 +30,23 @@ for x, y in loader * 2:
     optimizer.step()
 """
 
+_NEVER_STEPPED = "{optimizer} never steps, although {parameters} gets gradients"
+_LEFT_OUT = "{parameters} collects parameters, but no optimizer is given them"
+
+
+def breaks(one: Unowned) -> Iterator[Broken]:
+    """Parameters that losses reach and no step moves."""
+    names = {"optimizer": one.optimizer, "parameters": one.parameters}
+    message, cure, part = "", "", "creates the optimizer"
+    if one.why is Neglect.NEVER_STEPPED:
+        message, cure, part = _NEVER_STEPPED, "call {optimizer}.step() after that backward()", "computes the gradients"
+    elif one.why is Neglect.LEFT_OUT:
+        message = _LEFT_OUT
+        cure = "append {parameters} to the parameter groups of the optimizer, like the groups before it"
+    related = (Related(one.beside, part),) if one.beside is not None else ()
+    yield Broken(one.site, one.certain, names, message, cure, related=related)
+
+
 RULE = Rule(
     code="ZG008",
     name="unowned-gradient",
@@ -36,6 +56,7 @@ RULE = Rule(
     remedy="pass them to an optimizer if they should train; if not, call requires_grad_(False) on them",
     fix=Fix.NONE,
     lacks=idiom,
+    asks=Question(Unowned, breaks),
     led_by=(),
     bad=PLAIN + BAD,
     good=PLAIN + GOOD,

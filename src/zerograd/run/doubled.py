@@ -8,6 +8,7 @@ one that was written unseen. An optimizer that steps within the step of another 
 from collections.abc import Sequence
 
 from zerograd.core.events import Event
+from zerograd.core.findings import Related
 from zerograd.core.machine import Content
 from zerograd.rules.telling import note
 from zerograd.run.account import Account
@@ -35,11 +36,9 @@ class Doubled(Detector):
                     both = self._called(account, other, again)
                     where = f"{first.what} on line {first.site.line}" if first.site is not None else first.what
                     said = f"{step.what} reuses the gradients of {where}"
-                    told = note(self.rules["ZG004"], step.site, certain=False, step="", consumer="")
-                    self.say_as(
-                        told._replace(message=said, cure=_CURE),
-                        [(first, "has already used these gradients"), (step, f"both hold {both}")],
-                    )
+                    shared = (Related(step.site, f"both hold {both}"),)
+                    told = note(self.rules["ZG004"], step.site, certain=False, related=shared, step="", consumer="")
+                    self.say_as(told._replace(message=said, cure=_CURE), [(first, "has already used these gradients")])
                     return
 
     def _called(self, account: Account, other: Account, slots: set[int]) -> str:

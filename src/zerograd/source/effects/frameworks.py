@@ -16,7 +16,7 @@ FUNCTIONS: dict[str, Row] = {
     "apex.amp.initialize": Row(Act.PREPARES),
     "apex.amp.master_params": Row(Act.PARAMETERS),
     "apex.parallel.DistributedDataParallel": Row(Act.REPLICATES),
-    "apex.parallel.convert_syncbn_model": Row(Act.WRAPPER),
+    "apex.parallel.convert_syncbn_model": Row(Act.COPY),  # with normalisation layers of its own
     "timm.utils.NativeScaler": Row(Act.CALLABLE_SCALER),
     "timm.utils.dispatch_clip_grad": Row(Act.CLIPS),
     "timm.scheduler.create_scheduler": Row(Act.NOTHING),
@@ -102,9 +102,7 @@ LIGHTNING: dict[str, Row] = {
 ATTRIBUTES: dict[str, dict[str, Trait]] = {
     "accelerator": {
         "sync_gradients": Trait.SYNCED,
-        **dict.fromkeys(
-            ("is_main_process", "is_local_main_process", "device", "num_processes", "gradient_accumulation_steps"),
-            Trait.NUMBER,
-        ),
+        ACCUMULATION: Trait.TOLD,
+        **dict.fromkeys(("is_main_process", "is_local_main_process", "device", "num_processes"), Trait.NUMBER),
     },
 }

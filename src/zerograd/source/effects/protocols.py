@@ -4,6 +4,7 @@ A use is the name of an attribute that is read, with `()` behind it where it is 
 something.
 """
 
+from zerograd.source.effects import python
 from zerograd.source.effects.torch import SCHEDULER_FIELDS
 from zerograd.source.project.hints import Role
 
@@ -14,6 +15,8 @@ def role_by_use(uses: Uses) -> Role | None:
     """The one role that these uses leave, or None."""
     steps = "step()" in uses or "step(x)" in uses
     backward = "backward(x)" in uses
+    if backward and python.ENTER in uses:
+        return None  # a block of its own, and what it does when it is left nobody knows: zerograd.Step commits
     if backward and steps and "zero_grad()" not in uses:
         return None  # an engine, which does it all: see `is_engine`
     if (backward and not steps) or uses & {"accumulate(x)", "sync_gradients"}:

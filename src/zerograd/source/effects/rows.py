@@ -37,6 +37,7 @@ class Act(Enum):
     COPIES = auto()  # a new tensor of what it is given, without a graph; a leaf if `requires_grad` says so
     WRAPS = auto()  # the tensor it is given, or a new one of numbers; a leaf if `requires_grad` says so
     SAME = auto()  # its first argument
+    MOVES = auto()  # its first argument, on another device: another tensor, unless it is there already
     ASKS = auto()  # a number that can be asked of its first argument again: the same one while nothing changes it
     DIVIDES = auto()
     MULTIPLIES = auto()
@@ -98,6 +99,9 @@ class Act(Enum):
     EMPTIES = auto()
     MERGES = auto()
     COPY = auto()  # another object that is like it
+    SETS_DEVICE = auto()  # tensors are made elsewhere from here on
+    SEEDS = auto()  # random numbers begin anew
+    UNPICKLES = auto()  # things out of a file, which were not there before
     FILLS = auto()  # fill_(x): of a gradient, a clear where x is 0
     ZEROES = auto()
     REPLACES = auto()  # copy_(): of a gradient, a clear and a deposit
@@ -157,6 +161,8 @@ class Row(NamedTuple):
     divides: str = ""  # of an accelerator: the keyword that tells by which number its backward() divides
     asks: str = ""  # of what answers the same as long as its subject is the same: what is asked
     alone: bool = False  # it is handed nothing: a method of this name that is handed something is another one
+    learns: bool = False  # a layer whose weights are drawn at random
+    joins: bool = False  # what it is given comes out side by side
     repeats: bool = False  # an optimizer whose step evaluates its closure again and again
 
 
@@ -169,6 +175,7 @@ class Trait(Enum):
     GROUPS = auto()  # an optimizer's parameter groups
     ITSELF = auto()  # the same thing, unwrapped
     SYNCED = auto()  # whether a window of accumulation ends here
+    TOLD = auto()  # what it was told under this name when it was made
     NUMBER = auto()  # the same one, while nothing changes it
     VIEW = auto()  # another view of the tensor: its graph is the tensor's
     SETTING = auto()

@@ -9,6 +9,8 @@ LOSS = "loss"
 SEED = "gradient"
 INPUTS = "inputs"  # of a backward: what is to take a gradient, leaf or not
 INIT_SCALE = "init_scale"  # of a scaler: where its scale begins
+MODULE = "module"  # of add_module()
+NAME = "name"
 MAX_LENGTH = "maxlen"  # of a deque
 MAX_NORM = "max_norm"
 CLIP_VALUE = "clip_value"
@@ -19,9 +21,11 @@ OUT = "out"  # of a function that computes a tensor: where it is written
 PARAMS = "params"  # of an optimizer, and of its groups
 PARAM_GROUPS = "param_groups"
 RETAIN_GRAPH = "retain_graph"
+RETAIN_VARIABLES = "retain_variables"  # what that was called before torch 0.4
 REDUCTION = "reduction"
 OLD_REDUCTIONS = ("size_average", "reduce")
 DIMENSION = "dim"
+DEVICE = "device"
 REQUIRES_GRAD = "requires_grad"
 SET_TO_NONE = "set_to_none"  # of zero_grad()
 START = "start"
@@ -30,6 +34,11 @@ ZERO_GRAD = "zero_grad"  # of the halves of a sharpness-aware step
 TRAINING_STEP = "training_step"  # Lightning goes backward with what it returns,
 AUTOMATIC = "automatic_optimization"  # unless this is off
 CONFIGURE_OPTIMIZERS = "configure_optimizers"  # Lightning asks a module for its optimizers
+
+
+def is_far(device: object) -> bool:
+    """Whether this is a device on which no tensor is made unless it is told so."""
+    return isinstance(device, str) and device != "cpu"
 
 
 def is_half(precision: object) -> bool:

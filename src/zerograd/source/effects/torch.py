@@ -65,16 +65,25 @@ CRITERIA = {
         "TripletMarginWithDistanceLoss",
     ]
 }
+_JOINING = ("cat", "concat", "concatenate", "stack", "vstack", "hstack", "dstack", "row_stack", "column_stack")
 _CLAMPED = "clamp clip clamp_max"
 _PLAIN_MODULES = (
     "ReLU Sigmoid Tanh Softmax Dropout Dropout2d Flatten Identity GELU MaxPool2d MaxPool1d LogSoftmax LeakyReLU "
     "Upsample AvgPool2d AdaptiveAvgPool2d ELU SiLU Softplus ReLU6 Hardtanh Unflatten CosineSimilarity"
 )
 
+# Their weights are drawn at random; those of a normalisation begin as good as none.
+_LAYERS = (
+    "Linear LazyLinear Bilinear Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d LazyConv2d "
+    "Embedding EmbeddingBag RNN LSTM GRU RNNCell LSTMCell GRUCell MultiheadAttention TransformerEncoderLayer "
+    "TransformerDecoderLayer"
+)
+
 FUNCTIONS: dict[str, Row] = {
     **LOSS_FUNCTIONS,
     **CRITERIA,
     **_each(Act.PLAIN_MODULE, _PLAIN_MODULES, before="torch.nn."),
+    **{f"torch.nn.{name}": Row(Act.MODULE, learns=True) for name in _LAYERS.split()},
     "torch.nn.Parameter": Row(Act.PARAMETER),
     "torch.nn.parameter.Parameter": Row(Act.PARAMETER),
     "torch.nn.Buffer": Row(Act.CUTS),
@@ -130,6 +139,7 @@ FUNCTIONS: dict[str, Row] = {
     "torch.cuda.graph": Row(Act.CAPTURE),
     "torch.cuda.CUDAGraph": Row(Act.REPLAYS),
     "torch.cuda.make_graphed_callables": Row(Act.SAME),
+    **{f"torch.{name}": Row(Act.COMPUTES, joins=True) for name in _JOINING},
     "torch.is_tensor": Row(Act.IS_TENSOR),
     "torch.chunk": Row(Act.SPLITS, keyword="chunks"),
     **_each(Act.SPLITS, "split tensor_split", before="torch."),
@@ -138,7 +148,9 @@ FUNCTIONS: dict[str, Row] = {
     "torch.div": Row(Act.DIVIDES),
     "torch.mul": Row(Act.MULTIPLIES),
     "torch.hub.load": Row(Act.MODULE),
-    "torch.load": Row(Act.NOTHING),
+    "torch.manual_seed": Row(Act.SEEDS),
+    **_each(Act.SETS_DEVICE, "set_default_device set_default_tensor_type", before="torch."),
+    "torch.load": Row(Act.UNPICKLES),
     **_each(Act.CLAMPED, _CLAMPED, before="torch."),
     **_each(Act.FLAT, "round floor ceil sign trunc", before="torch."),
     **_each(
@@ -156,8 +168,8 @@ FUNCTIONS: dict[str, Row] = {
     ),
     "torch.tensor": Row(Act.COPIES),
     **_each(Act.WRAPS, "Tensor as_tensor asarray", before="torch."),
-    **_each(Act.NUMBER, "numel device manual_seed save get_rng_state set_rng_state Generator seed", before="torch."),
-    "torch.device": Row(Act.NUMBER),
+    **_each(Act.NUMBER, "numel device save get_rng_state set_rng_state Generator seed", before="torch."),
+    "torch.device": Row(Act.SAME),  # the name of a device stands for it
 }
 # For what has no row of its own: the longest of these that its name begins with.
 PREFIXES: dict[str, Row] = {
@@ -262,8 +274,8 @@ TENSOR: dict[str, Row] = {
     **{name: Row(Act.ASKS, asks=name) for name in ("size", "numel", "nelement", "dim")},
     **_each(
         Act.CUTS,
-        "detach argmax argmin bool eq ne lt gt le ge isnan isinf isfinite argsort any all long int new_zeros new_ones "
-        "new_tensor new_full multinomial nonzero byte is_nonzero bernoulli new_empty",
+        "detach argmax argmin bool eq ne lt gt le ge isnan isinf isfinite argsort any all long int new new_zeros "
+        "new_ones new_tensor new_full multinomial nonzero byte is_nonzero bernoulli new_empty",
     ),
     **_each(Act.FLAT, "round floor ceil sign trunc"),
     "detach_": Row(Act.CUTS_ITSELF),
@@ -278,7 +290,8 @@ TENSOR: dict[str, Row] = {
     **_each(Act.HOOKS, "register_hook register_post_accumulate_grad_hook"),
     "retain_grad": Row(Act.LEAF),
     **_each(Act.NOTHING, "is_cuda stride is_floating_point"),
-    **_each(Act.SAME, "contiguous cuda cpu"),
+    **_each(Act.SAME, "contiguous cpu"),
+    "cuda": Row(Act.MOVES),
     **_each(Act.SPLITS, "split tensor_split"),
     "chunk": Row(Act.SPLITS, keyword="chunks"),
     **_each(Act.CASTS, "to type flatten"),  # of one dimension, flatten() gives the very tensor
@@ -301,6 +314,15 @@ PARAMETER: dict[str, Row] = {
     "requires_grad_": Row(Act.FREEZES),
     "zero_grad": Row(Act.CLEARS),
 }
+
+
+# They fill a tensor with random numbers: a beginning, and no weights of the program's own.
+_DRAWS = frozenset(["normal_", "uniform_", "random_", "exponential_", "log_normal_", "cauchy_", "trunc_normal_"])
+
+
+def draws(name: str) -> bool:
+    """Whether a method of a tensor fills it with random numbers."""
+    return name in _DRAWS
 
 
 # Methods and functions that compute another tensor, where the same name with an underscore changes this one.

@@ -31,7 +31,9 @@ from zerograd.source.execute import (
     iterators,
     keeping,
     lost_updates,
+    passing,
     ranks,
+    replacing,
     scaling,
     schedules,
     statements,
@@ -53,12 +55,14 @@ from zerograd.source.heap.values import (
     Coat,
     Graph,
     Literal,
+    Multiplied,
     Times,
     Value,
     is_none,
     join,
     linear,
     name_of,
+    plain,
 )
 
 
@@ -166,6 +170,7 @@ def construct(ex: Execution, positional: Sequence[Value], keywords: dict[str, Va
         iterators.read(ex, value, node, by=gradients.wording(node), surely=obj.kind is ObjectKind.OPTIMIZER)
     if obj.kind is ObjectKind.OPTIMIZER:
         gradients.renew(ex, obj)
+        replacing.renewed(ex, obj, node)
     return Value(ex.fresh(node), made.objects, True)
 
 
@@ -237,10 +242,12 @@ def call_known(
         gradients.read_by_hand(ex, obj.regions)
         return call_tensor(ex, receiver, name, positional, keywords, node)
     if obj.kind is ObjectKind.MODULE:
+        if torch.is_in_place(name) and containers.is_part(obj):
+            updates.note_written(ex, obj, node)
         tensor = tensor_method(name)
         if tensor is not None and tensor.act in _TELLS_NUMBERS and containers.is_part(obj):
             return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))  # a parameter, not a module
-        return _unknown_method_of_module(ex, obj, positional, keywords, node)
+        return _unknown_method_of_module(ex, obj, name, positional, keywords, node)
     if name and obj.kind is ObjectKind.INSTANCE and obj.cls is not None and not ex.classes.of(obj.cls).outside:
         field = attributes.read(ex, receiver, name, node)  # no method of its class: somebody has put it there
         if any(one.kind is ObjectKind.BOUND and one.name == name for one in field.objects):  # it may be this very one
@@ -266,16 +273,17 @@ def call_known(
 
 
 def _unknown_method_of_module(
-    ex: Execution, obj: Obj, positional: Sequence[Value], keywords: dict[str, Value], node: ast.AST
+    ex: Execution, obj: Obj, name: str, positional: Sequence[Value], keywords: dict[str, Value], node: ast.AST
 ) -> Value:
     """A method that is not in sight: it may run the network."""
     values = [held for value in (*positional, *keywords.values()) for held in containers.deep(ex, value)]
     given = [one for value in values for one in value.objects if one.kind is ObjectKind.OPTIMIZER]
     if given:
         gradients.doubt_optimizers(ex, given)
-    gradients.show(ex, (*positional, *keywords.values()))
-    if gradients.is_of_program(ex, values):
-        gradients.holds_more([obj])
+    if not containers.is_part(obj) or tensor_method(name) is None:  # a tensor keeps nothing of what it is handed
+        gradients.show(ex, (*positional, *keywords.values()))
+        if gradients.is_of_program(ex, values):
+            gradients.holds_more([obj])
     mine = frozenset({obj})
     if node is ex.dropped and obj.given:  # called for what it does, by a class that is not in sight
         gradients.doubt_regions(ex, mine, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
@@ -302,14 +310,15 @@ def _call_given(
     if text is not None:
         return _carry_out(ex, Call(text, receiver, None, positional, keywords, node))
     if tensor is not None and tensor.act is Act.DEPOSITS:
+        leaves = _left_behind(Call(tensor, receiver, None, positional, keywords, node))
         loss = positional[0] if positional else keywords.get(spelling.LOSS)
         live = loss is not None and (loss.graph >= Graph.LIVE or any(one.given for one in loss.objects))
         if loss is not None and live and receiver.graph is not Graph.LIVE:
-            gradients.deposit(ex, loss, node)  # engine.backward(loss)
+            gradients.deposit(ex, loss, node, leaves)  # engine.backward(loss)
         else:
             anything = frozenset({ex.heap.anything})
             unsure = receiver._replace(graph=Graph.ANY, made_of=anything, exact=False)
-            gradients.deposit(ex, receiver if receiver.graph is not Graph.CUT else unsure, node)
+            gradients.deposit(ex, receiver if receiver.graph is not Graph.CUT else unsure, node, leaves)
         return ex.none
     if tensor is not None and (tensor.act is Act.SPLITS or (is_result(obj) and receiver.graph >= Graph.LIVE)):
         return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))
@@ -383,8 +392,12 @@ def _value(ex: Execution, call: Call, obj: Obj) -> Value:
 
 def _module(ex: Execution, call: Call) -> Value:
     obj = _made(ex, call, ObjectKind.MODULE)
+    obj.learns, obj.site = call.row.learns, ex.site(call.node)
+    if ex.forwards:
+        me = ex.frame.receiver
+        ex.made_in_forward[obj] = me.objects if me is not None and not ex.frame.seeded else NO_OBJECTS
     index = 0
-    for value in call.positional:
+    for value in call.all:
         for held in containers.deep(ex, value):
             for one in held.objects:
                 if one.kind is ObjectKind.MODULE and one is not obj:
@@ -433,6 +446,7 @@ def _optimizer(ex: Execution, call: Call) -> Value:
         _note_plain(ex, obj, parameters, call.node)
         _read_all(ex, call, parameters, obj.held)
     gradients.renew(ex, obj)
+    replacing.renewed(ex, obj, call.node)
     holding.made(ex, obj, parameters, call.node)
     return _value(ex, call, obj)
 
@@ -561,7 +575,17 @@ def _computes(ex: Execution, call: Call) -> Value:
     told = {value.reduction for value in call.all if value.graph}
     subject = call.subject
     reduction = told.pop() if len(told) == 1 else ""
-    return made._replace(reduction=reduction, exact=subject is None or subject.exact)
+    made = made._replace(reduction=reduction, exact=subject is None or subject.exact)
+    return keeping.add(ex, call.node, _side_by_side(ex, call), made) if call.row.joins else made
+
+
+def _side_by_side(ex: Execution, call: Call) -> list[Value]:
+    """The tensors that are put together, one by one where they are listed."""
+    found: list[Value] = []
+    for value in call.positional[:1]:
+        known = containers.places(ex, value)
+        found += known if known is not None else [value]
+    return [value for value in found if value.graph is not Graph.ANY or ex.heads.get(value.id)]
 
 
 def _graphs_of(values: list[Value]) -> tuple[int, ...]:
@@ -595,6 +619,7 @@ def _splits(ex: Execution, call: Call) -> Value:
         return _computes(ex, call)
     obj = containers.new(ex, call.node, shape=Shape.PARTS)
     part = Value(ex.fresh(call.node, "part"), exact=False, graph=subject.graph or Graph.CUT, made_of=subject.made_of)
+    part = part._replace(through=subject.through)
     ex.store.put((obj, containers.ELEMENT), part)
     number = call.keywords.get(call.row.keyword) or (given[0] if given and call.row.keyword else None)
     return Value(ex.fresh(call.node), frozenset({obj}), length=linear(number) if number is not None else None)
@@ -641,7 +666,10 @@ def _number(ex: Execution, call: Call) -> Value:
 def _new_tensor(ex: Execution, call: Call) -> Value:
     needs = call.keywords.get(spelling.REQUIRES_GRAD)
     if needs is not None and needs.constant is not None and needs.constant.value is True:
-        return leaf(ex, call.node)
+        made = leaf(ex, call.node)
+        if call.keywords.get(spelling.DEVICE) is None and not ex.elsewhere and not ex.unread_blocks:
+            ex.near |= made.objects
+        return made
     return Value(ex.fresh(call.node), graph=Graph.CUT, exact=needs is None)
 
 
@@ -679,6 +707,19 @@ def _casts(ex: Execution, call: Call) -> Value:
     same = _same(ex, call)
     if any(one.kind is ObjectKind.GRADIENT for one in same.objects):
         return same._replace(id=ex.fresh(call.node, made_of=(same.id,)))  # a copy, perhaps
+    device = call.all[1].constant if len(call.all) == 2 else None
+    return _moves(ex, call) if device is not None and spelling.is_far(device.value) else same
+
+
+def _moves(ex: Execution, call: Call) -> Value:
+    """To a device that it is not on: of a tensor that an optimizer holds, a copy that it does not hold."""
+    same = _same(ex, call)
+    held = {slot[1] for slot in ex.tables.slots}
+    for leaf in same.objects if len(same.objects) == 1 and ex.path is not None else ():
+        if leaf in held and leaf in ex.near:
+            moved = graphs.tensor(ex, [same], ex.fresh(call.node))
+            ex.moved[moved.id] = leaf
+            return moved
     return same
 
 
@@ -725,6 +766,8 @@ def ask_gradient(ex: Execution, subject: Value, target: ast.expr | None, node: a
 def _autograd(ex: Execution, call: Call) -> Value:
     made, held = _cuts(ex, call), _held(ex, call)
     keeping.use(ex, held)
+    outputs = containers.deep(ex, call.first) if call.first is not None else held
+    passing.go(ex, outputs, call.node, _kept_by_autograd(call), gradients.wording(call.node))
     for leaf_of in {one for value in held for one in value.objects if one.kind is ObjectKind.LEAF}:
         ex.tables.add(ex.tables.graded, leaf_of)
     graph = call.keywords.get(spelling.CREATE_GRAPH) or (call.positional[4] if len(call.positional) > 4 else None)
@@ -733,6 +776,13 @@ def _autograd(ex: Execution, call: Call) -> Value:
     if graph is not None and not (graph.constant is not None and not graph.constant.value):
         made = graphs.tensor(ex, _held(ex, call), made.id)
     return made._replace(exact=False)
+
+
+def _kept_by_autograd(call: Call) -> Leaves:
+    """What autograd.grad() is told to keep."""
+    recorded = _is_told(call, spelling.CREATE_GRAPH, 4)
+    retained = _is_told(call, spelling.RETAIN_GRAPH, 3)
+    return Leaves(retained if recorded is False else None, recorded)
 
 
 def _checkpoint(ex: Execution, call: Call) -> Value:
@@ -769,6 +819,26 @@ def _locals(ex: Execution, call: Call) -> Value:
 def _opaque(ex: Execution, call: Call) -> Value:
     gradients.doubt_all(ex)
     return _nothing(ex, call)
+
+
+def _sets_device(ex: Execution, call: Call) -> Value:
+    ex.elsewhere = True
+    ex.noted += 1
+    return _nothing(ex, call)
+
+
+def _seeds(ex: Execution, call: Call) -> Value:
+    """What is drawn from here on in this function is the same each time."""
+    ex.frame.seeded = True
+    return _nothing(ex, call)
+
+
+def _unpickles(ex: Execution, call: Call) -> Value:
+    """What comes out of a file: it may be anything, but nothing that was there before."""
+    made = ex.given("result", call.node, ex.context)
+    (obj,) = made.objects
+    obj.brought = True
+    return Value(ex.fresh(call.node), made.objects, exact=False)
 
 
 def _nothing(ex: Execution, call: Call) -> Value:
@@ -913,7 +983,8 @@ def _divided_again(ex: Execution, call: Call, loss: Value) -> str:
     if told is None or told.constant == ONE:
         return ""
     name: Hashable = Literal(told.id) if told.constant is not None else name_of(told)
-    return ex.tables.named.get(linear(told), "N") if name in loss.divisors else ""
+    by_hand = name in loss.divisors and Multiplied(name_of(told)) not in map(plain, loss.divisors)
+    return ex.tables.named.get(linear(told), "N") if by_hand else ""
 
 
 def told_size(ex: Execution, accelerator: Obj) -> Value | None:
@@ -924,7 +995,8 @@ def told_size(ex: Execution, accelerator: Obj) -> Value | None:
 def _left_behind(call: Call) -> Leaves:
     """What a backward is told to keep."""
     recorded = _is_told(call, spelling.CREATE_GRAPH, 3 if call.receiver is None else 2)
-    retained = _is_told(call, spelling.RETAIN_GRAPH, 2 if call.receiver is None else 1)
+    place = 2 if call.receiver is None else 1
+    retained = _is_told(call, spelling.RETAIN_GRAPH, place) or _is_told(call, spelling.RETAIN_VARIABLES, place)
     return Leaves(retained if retained is not False else recorded, recorded)
 
 
@@ -1223,14 +1295,16 @@ def _parts(ex: Execution, call: Call) -> Value:
 
 def _adds_part(ex: Execution, call: Call) -> Value:
     obj = call.obj
-    if obj is not None and call.positional:
-        for one in call.positional[-1].objects:
+    last = call.keywords.get(spelling.MODULE) or (call.positional[-1] if call.positional else None)
+    if obj is not None and last is not None:
+        for one in last.objects:
             if one.kind in (ObjectKind.MODULE, ObjectKind.LEAF) and one is not obj:
                 obj.children.add(one)
             elif one.kind is ObjectKind.GIVEN:
                 obj.taken.add(one)
-        if call.positional[0].constant is not None and isinstance(call.positional[0].constant.value, str):
-            ex.store.put((obj, call.positional[0].constant.value), call.positional[-1])
+        name = call.keywords.get(spelling.NAME) or (call.positional[0] if call.positional else None)
+        if name is not None and name.constant is not None and isinstance(name.constant.value, str):
+            ex.store.put((obj, name.constant.value), last)
     return call.receiver if call.receiver is not None else ex.none
 
 
@@ -1238,7 +1312,10 @@ def _adds_group(ex: Execution, call: Call) -> Value:
     obj = call.obj
     assert obj is not None
     for value in call.positional:
-        obj.held = obj.held | gradients.regions_of(ex, value)
+        regions = gradients.regions_of(ex, value)
+        obj.held = obj.held | regions
+        replacing.given(ex, obj, regions, call.node)
+        holding.given(ex, value)
     return ex.none
 
 
@@ -1253,6 +1330,7 @@ def _loads(ex: Execution, call: Call) -> Value:
     assert obj is not None
     loaded = frozenset(region for one in first.objects for region in one.regions) if first is not None else NO_OBJECTS
     obj.copied_from |= loaded - {obj}
+    ex.tables.add(ex.tables.written, obj)
     assign = call.keywords.get(spelling.ASSIGN)
     if calls.REST in call.keywords or (assign is not None and not (assign.constant and not assign.constant.value)):
         ex.overlap.tied |= {obj, *loaded}
@@ -1281,6 +1359,7 @@ _WEIGHTS = (ObjectKind.PARAMETER, ObjectKind.LEAF)
 
 def _hooks(ex: Execution, call: Call) -> Value:
     """A function that runs whenever this steps or goes backward: nobody can tell what it does then."""
+    gradients.look_at(ex)
     if call.obj is not None and call.obj.kind is ObjectKind.OPTIMIZER:
         call.obj.hinted = True
         return Value(ex.fresh(call.node), exact=False)
@@ -1418,11 +1497,15 @@ def _copy(ex: Execution, call: Call) -> Value:
     if first is None:
         return ex.unknown(call.node)
     modules = [one for one in first.objects if one.kind is ObjectKind.MODULE or _acts_as_module(one)]
+    if not modules and len(first.objects) == 1:
+        (known,) = first.objects
+        if known.kind is ObjectKind.OPTIMIZER and known.wholly:
+            return replacing.copied(ex, known, call.node)
     if not modules:
         return first._replace(id=ex.fresh(call.node))
     obj = ex.heap.of("copy", call.node, ex.context, kind=ObjectKind.MODULE)
     obj.context = ex.context
-    obj.cls, obj.copied_from = modules[0].cls, frozenset(modules)
+    obj.cls, obj.copied_from, obj.learns = modules[0].cls, frozenset(modules), modules[0].learns
     ex.begin_anew(reach(obj))
     for key, value in ex.store.fields(modules[0]):
         if not any(one.kind is ObjectKind.MODULE for one in value.objects):
@@ -1665,6 +1748,12 @@ def _setattr(ex: Execution, call: Call) -> Value:
         base, name, value = call.positional[:3]
         if name.constant is not None and isinstance(name.constant.value, str):
             attributes.write(ex, base, name.constant.value, value, call.node)
+        else:
+            for obj in base.objects:
+                if obj.kind is ObjectKind.MODULE:
+                    attributes.adopt(ex, obj, value)
+                elif obj.given or obj.shown:
+                    gradients.show(ex, [value])
     return ex.none
 
 
@@ -1757,6 +1846,9 @@ def _ends(ex: Execution, call: Call) -> Value:
 _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.MODULE: _module,
     Act.PLAIN_MODULE: _plain_module,
+    Act.UNPICKLES: _unpickles,
+    Act.SEEDS: _seeds,
+    Act.SETS_DEVICE: _sets_device,
     Act.CRITERION: _criterion,
     Act.OPTIMIZER: _optimizer,
     Act.SCALER: _scaler,
@@ -1786,6 +1878,7 @@ _ACTS: dict[Act, Callable[[Execution, Call], Value]] = {
     Act.COPIES: _copies,
     Act.WRAPS: _copies,
     Act.SAME: _same,
+    Act.MOVES: _moves,
     Act.CASTS: _casts,
     Act.ASKS: _asks,
     Act.DIVIDES: _divides,

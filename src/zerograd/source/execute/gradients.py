@@ -40,7 +40,9 @@ from zerograd.source.execute import (
     holding,
     iterators,
     keeping,
+    passing,
     ranks,
+    replacing,
     scaling,
     sharing,
     unfilled,
@@ -120,12 +122,12 @@ def regions_of(ex: Execution, value: Value, seen: frozenset[Obj] = NO_OBJECTS, *
             for one in fields:
                 found |= regions_of(ex, one, seen | {obj}, unknown=unknown)
         elif obj.kind is ObjectKind.GENERATOR:
-            found |= regions_of(ex, containers.element(ex, value, _node_of(obj)), seen | {obj})
+            found |= regions_of(ex, containers.element(ex, value, node_of(obj)), seen | {obj})
     known = frozenset(one for one in found if one.kind is not ObjectKind.GIVEN)
     return known if known and not unknown else frozenset(found)
 
 
-def _node_of(generator: Obj) -> ast.AST:
+def node_of(generator: Obj) -> ast.AST:
     assert isinstance(generator.context, tuple)
     node = generator.context[0]
     assert isinstance(node, ast.AST)
@@ -184,6 +186,8 @@ def is_frozen(ex: Execution, region: Obj) -> bool:
 
 def freeze(ex: Execution, region: Obj, needs: Value) -> None:
     """requires_grad of a region was set."""
+    if needs.constant is None or not needs.constant.value:
+        ex.tables.add(ex.tables.frozen_once, region)
     if needs.constant is not None and not needs.constant.value:
         ex.here.frozen |= {region}
     else:
@@ -339,6 +343,7 @@ def deposit(
         path.severed |= _severed_at(value, site)
     note_loss(ex)
     keeping.use(ex, [value])
+    passing.go(ex, [value], node, leaves, wording(node))
     for loop in (0, *ex.loops):
         tables.add(tables.training, loop)
     owners = _objective(ex, site, value)
@@ -351,6 +356,8 @@ def deposit(
     path.pending = waiting if path.stepped else path.pending | waiting
     path.stepped = False
     path.homeless |= {Pending(site, one) for one in known if any(_is_homeless(ex, part, one) for part in made_of)}
+    if value.graph is Graph.LIVE:
+        ex.filled[site] = ex.filled.get(site, NO_OBJECTS) | (value.sure - path.frozen)
     attacked = leaves.recorded is False and _attacks(ex, value.sure)  # else the gradient is part of an objective
     updates.change(ex, made_of)
     updates.deposit(ex, value, node)
@@ -399,7 +406,8 @@ def gradient_of(ex: Execution, gradient: Obj) -> Value:
     identity = ex.identities.of("object", gradient)
     ex.tensor_ids.add(identity)
     if any(met.leaves.recorded is not False for met in filling):
-        return Value(identity, frozenset({gradient}), graph=Graph.ANY, made_of=through, exact=True)
+        kept = frozenset().union(*(met.value.through for met in filling))
+        return Value(identity, frozenset({gradient}), graph=Graph.ANY, made_of=through, exact=True, through=kept)
     return Value(identity, frozenset({gradient}), graph=Graph.CUT, cut_from=through)
 
 
@@ -583,6 +591,7 @@ def consume(
     clipping.stepped(ex, optimizer, slots, node)
     if not weak:
         holding.stepped(ex, optimizer)
+        replacing.stepped(ex, optimizer, node)
     found: list[tuple[Verdict[Any], Slot]] = []
     for slot in slots:
         before = path.facts[slot]
@@ -938,6 +947,8 @@ def doubt_slots(ex: Execution, chosen: Iterable[Slot], kinds: Doubts, *, skipped
     for slot in chosen:
         if Kind.CONSUME in kinds and slot[1] is not None:
             clipping.may_be_used(ex, {slot[1]})
+        if Kind.CLEAR in kinds:
+            windows.note_handed(ex, slot)
         for record in ex.records if skipped else ():
             ex.tables.emits(record, slot, kinds, surely=False)
         ex.excuses.note(ex, slot, kinds, ex.calling, Why.UNREAD)
@@ -997,7 +1008,8 @@ def look_at(ex: Execution) -> None:
 def _may_be_written(ex: Execution, value: Value, node: ast.AST) -> None:
     """Who is called for what it does may write into what it is handed."""
     if value.graph is Graph.CUT and not value.objects:
-        unsure = Value(value.id, exact=False, graph=Graph.ANY, made_of=frozenset({ex.heap.anything}))
+        mine, anything = frozenset({value.id}), frozenset({ex.heap.anything})
+        unsure = Value(value.id, exact=False, graph=Graph.ANY, made_of=anything, through=mine)
         graphs.overwrite(ex, value, [unsure], node)
     for obj in value.objects:
         if obj.kind is ObjectKind.CONTAINER and obj.shape not in (Shape.RANGE, Shape.ENUMERATE):
@@ -1035,6 +1047,8 @@ def unknown_call(
     if is_of_program(ex, handed):
         holds_more(receiver.objects if receiver is not None else [obj])
     keeping.lose(ex, values)
+    if obj is None or obj.kind is not ObjectKind.EXTERNAL:
+        passing.escape(ex, values, losses_alone=node is not ex.dropped)
     tensors: set[Obj] = set()
     for value in values:
         for one in value.objects:
@@ -1102,14 +1116,20 @@ def unknown_call(
         iterators.read(ex, value, node, by=wording(node), surely=handed_out.kind is ObjectKind.OPTIMIZER)
     identity = ex.fresh(node)
     made = graphs.tensor(ex, values, identity, live=bool(modules), made_of=whose)
+    handed_out.brought = handed_out.brought or (not modules and replacing.is_class_like(obj))
     handed_out.copied_from |= frozenset().union(*(module.copied_from for module in modules))
     remember(ex, handed_out, keywords, node)
     graph = made.graph if made.graph is not Graph.CUT or ex.grad_mode is Mode.OFF else Graph.ANY
+    through = made.through
     if graph >= Graph.LIVE:
         ex.graphed.add(identity)
+        passing.enter(ex, values, node)
+        through = through | passing.begin(ex, identity)
     anything = NO_OBJECTS if ex.grad_mode is Mode.OFF else frozenset({ex.heap.anything})
     whose = made.made_of or anything
-    return made._replace(objects=result.objects, exact=False, graph=graph, made_of=whose, sure=NO_OBJECTS)
+    return made._replace(
+        objects=result.objects, exact=False, graph=graph, made_of=whose, sure=NO_OBJECTS, through=through
+    )
 
 
 def _may_be_kept(ex: Execution, optimizer: Obj, by: Obj | None) -> bool:
@@ -1278,8 +1298,16 @@ def enter(ex: Execution, value: Value, node: ast.expr) -> Callable[[], None]:
     mode, accumulating, accumulated = ex.grad_mode, ex.accumulating, ex.accumulated
     leave_quiet = ranks.enter(ex, value, node)
     ex.unread_blocks += others or not value.objects
+    keeping_optimizers: set[Obj] = set()  # whoever was made of them may clear and step where its block begins and ends
+    for obj in value.objects:
+        if obj.kind is ObjectKind.GIVEN:
+            obj.uses.add(python.ENTER)
+            keeping_optimizers |= obj.optimizers
+    doubt_optimizers(ex, keeping_optimizers)
 
     def leave() -> None:
+        if ex.path is not None:
+            doubt_optimizers(ex, keeping_optimizers)
         ex.unread_blocks -= others or not value.objects
         ex.grad_mode, ex.accumulating, ex.accumulated = mode, accumulating, accumulated
         leave_quiet()

@@ -10,7 +10,7 @@ from itertools import combinations
 
 from zerograd.core.events import Kind, Site
 from zerograd.core.machine import Content
-from zerograd.core.world import HeldTwice
+from zerograd.core.world import HeldTwice, Neglect, Unowned
 from zerograd.source.effects import spelling
 from zerograd.source.execute import containers, gradients
 from zerograd.source.execute.execution import Execution
@@ -22,9 +22,43 @@ def made(ex: Execution, optimizer: Obj, parameters: Value | None, node: ast.AST)
     """An optimizer is made over these parameters."""
     groups = _groups(ex, parameters) if parameters is not None else []
     optimizer.wholly = frozenset(region for group in groups for region in group)
+    optimizer.complete = parameters is not None and _is_seen(ex, parameters)
     optimizer.site, optimizer.made = ex.site(node), gradients.wording(node)
+    if parameters is not None:
+        _leave_out(ex, optimizer, given(ex, parameters))
     if any(_shared(one, other) for group in groups for one, other in combinations(group, 2)):
         ex.held_twice[optimizer.site] = HeldTwice(optimizer.site, optimizer.made)
+
+
+def given(ex: Execution, value: Value) -> list[Obj]:
+    """The groups that an optimizer is given."""
+    groups = [obj for held in containers.deep(ex, value) for obj in held.objects if _is_group(ex, obj)]
+    for one in groups:
+        ex.left_out.pop(one, None)
+    return groups
+
+
+def _leave_out(ex: Execution, optimizer: Obj, groups: list[Obj]) -> None:
+    """A group of the same parameters that was filled like those, in this function, and is not among them."""
+    for (_, name), value in ex.store.fields(ex.frame.id) if groups else ():
+        if not _is_one(value, ObjectKind.CONTAINER):
+            continue
+        (obj,) = value.objects
+        if obj in groups or obj.shown or obj.context is not ex.context or not _is_group(ex, obj):
+            continue
+        held = gradients.regions_of(ex, ex.thing(obj))
+        made = obj.key[1]
+        if held and held <= optimizer.held and isinstance(made, ast.AST):
+            ex.left_out[obj] = Unowned(ex.site(made), Neglect.LEFT_OUT, str(name))
+
+
+def _is_group(ex: Execution, obj: Obj) -> bool:
+    """Whether it is a dict of parameters that were put into it one by one."""
+    if obj.kind is not ObjectKind.CONTAINER or obj.shape is not Shape.DICT:
+        return False
+    listed = ex.store.get((obj, containers.at(spelling.PARAMS)))
+    inner = [] if listed is None else containers.deep(ex, listed)
+    return any(one.kind is ObjectKind.PARAMETER for held in inner for one in held.objects)
 
 
 def _groups(ex: Execution, value: Value) -> list[list[Obj]]:
@@ -52,6 +86,24 @@ def _listed(ex: Execution, value: Value, depth: int = 0) -> list[Obj]:
     (obj,) = value.objects
     parts = containers.places(ex, value) or containers.joined(ex, obj)
     return [region for part in parts for region in _listed(ex, part, depth + 1)]
+
+
+def _is_seen(ex: Execution, value: Value, depth: int = 0) -> bool:
+    """Whether all that a value lists are parameters of what is known."""
+    if not value.exact or not value.objects or depth > 3:
+        return False
+    for obj in value.objects:
+        if obj.kind is ObjectKind.CONTAINER:
+            named = ex.store.get((obj, containers.at(spelling.PARAMS)))
+            known = [named] if named is not None else containers.places(ex, ex.thing(obj)) or containers.joined(ex, obj)
+            if not known or not all(_is_seen(ex, one, depth + 1) for one in known):
+                return False
+        elif obj.kind is ObjectKind.GENERATOR:
+            if not _is_seen(ex, containers.element(ex, value, gradients.node_of(obj)), depth + 1):
+                return False
+        elif obj.kind not in (ObjectKind.PARAMETERS, ObjectKind.PARAMETER, ObjectKind.LEAF):
+            return False
+    return True
 
 
 def _is_one(value: Value, kind: ObjectKind) -> bool:

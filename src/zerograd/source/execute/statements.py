@@ -21,6 +21,7 @@ from zerograd.source.execute import (
     keeping,
     loops,
     lost_updates,
+    replacing,
     replaying,
     updates,
 )
@@ -64,6 +65,9 @@ def execute(ex: Execution, body: Sequence[ast.stmt]) -> None:
 
 
 # --- names
+
+
+_NAMED = (ObjectKind.MODULE, ObjectKind.LEAF, ObjectKind.GIVEN)
 
 
 def _expression(ex: Execution, node: ast.Expr) -> None:
@@ -148,8 +152,11 @@ def bind(ex: Execution, target: ast.expr, value: Value, node: ast.AST) -> None:
     for obj in value.objects:
         if obj.kind is ObjectKind.OPTIMIZER and not obj.name and isinstance(target, (ast.Name, ast.Attribute)):
             obj.name = ast.unparse(target)  # for the sentences of findings alone
+        elif obj.kind in _NAMED and obj not in ex.named and isinstance(target, (ast.Name, ast.Attribute)):
+            ex.named[obj] = ast.unparse(target)
     if isinstance(target, ast.Name):
         key = scope_of(ex, target.id)
+        replacing.bound(ex, key, value, node, target)
         lost_updates.bound(ex, key, target, value, node)
         put(ex, key, value)
     elif isinstance(target, (ast.Tuple, ast.List)):

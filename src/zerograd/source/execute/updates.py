@@ -15,7 +15,8 @@ from collections.abc import Iterable
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import ALL_DOUBTS, Fact
 from zerograd.core.machine import START, Content
-from zerograd.source.execute import gradients, lost_updates
+from zerograd.source.effects import torch
+from zerograd.source.execute import containers, gradients, lost_updates
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.paths import PATH, Slot
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
@@ -55,7 +56,10 @@ def update(ex: Execution, changed: Value, told: Iterable[Value], node: ast.AST, 
     ex.updated += any(one.kind in _TENSORS for one in changed.objects)
     slopes = frozenset[Slope]().union(*(value.slopes for value in told))
     for obj in sorted(changed.objects):
+        if obj.kind is ObjectKind.MODULE and containers.is_part(obj):
+            note_written(ex, obj, node)
         for region in gradients.own_regions(obj) if obj.kind in _TENSORS else NO_OBJECTS:
+            note_written(ex, region, node)
             unsure = len(changed.objects) > 1 or not changed.exact or gradients.is_partial(ex)
             unsure = unsure or (obj is region and changed.graph is not Graph.LIVE)  # it may be no leaf any more
             if any(one is region for one, _ in slopes):
@@ -64,6 +68,13 @@ def update(ex: Execution, changed: Value, told: Iterable[Value], node: ast.AST, 
                 _consume(ex, region, node, wording(target), weak=unsure)
             else:
                 take_back(ex, region)
+
+
+def note_written(ex: Execution, region: Obj, node: ast.AST) -> None:
+    """The program writes weights itself: those of a layer that draws its own, or of any while it trains."""
+    draws = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and torch.draws(node.func.attr)
+    if not draws and (region.kind is ObjectKind.MODULE or ex.loops or ex.deposits or ex.forwards):
+        ex.tables.add(ex.tables.written, region)
 
 
 def wording(target: ast.expr | None) -> str:

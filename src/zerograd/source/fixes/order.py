@@ -48,8 +48,9 @@ def step_once(page: Page, finding: Finding) -> Iterator[Fix]:
 def make_the_optimizer_last(page: Page, finding: Finding) -> Iterator[Fix]:
     """ZG010: make the optimizer behind the change of the model."""
     change = page.at(finding.site, ast.Assign)
-    made = page.at(finding.related[0].site, ast.Assign) if finding.related else None
-    if change is None or made is None:
+    call = page.at(finding.related[0].site, ast.Call) if finding.related else None
+    made = page.statement(call) if call is not None else None
+    if change is None or not isinstance(made, ast.Assign):
         return
     block = page.block(change)
     name = page.source(made.targets[0])

@@ -65,6 +65,7 @@ class Shape(Enum):
     SHARING = auto()  # of a HAND: it hands its gradient over, see [Note: sharing]
     READING = auto()  # of a HAND: it uses the gradient, see [Note: readers]
     HALF = auto()  # of an ACCELERATOR: it scales the loss
+    REPLACED = auto()  # of a STAGE: what stands in the place of a network, see [Note: replaced]
 
 
 class Mode(Enum):
@@ -89,8 +90,10 @@ class Obj:
     __slots__ = (
         "alone",
         "born",
+        "brought",
         "children",
         "cls",
+        "complete",
         "constructed",
         "context",
         "copied_from",
@@ -104,6 +107,7 @@ class Obj:
         "hinted",
         "key",
         "kind",
+        "learns",
         "loose",
         "made",
         "many",
@@ -136,6 +140,7 @@ class Obj:
         self.constructed = False  # of a GIVEN: a class that cannot be read has made it
         self.alone = False  # of what is constructed: nothing that the program made was ever handed to it
         self.shown = False  # it was handed to something that cannot be read, which may keep it
+        self.brought = False  # of a GIVEN: it comes out of a file, or a method of a class has made it: it is new
         self.hinted = False  # what it is rests on a hint, or on something that may change it unseen
         self.uses: set[str] = set()
         self.cls: Class | None = None
@@ -149,6 +154,8 @@ class Obj:
         self.loose: set[Obj] = set()  # of a MODULE: the parts that it keeps in a list, where torch does not see them
         self.held: frozenset[Obj] = NOTHING_HELD  # of an OPTIMIZER: the regions it steps
         self.wholly: frozenset[Obj] = NOTHING_HELD  # of an OPTIMIZER: those of which it was given every parameter
+        self.complete = False  # of an OPTIMIZER: all that it was given is seen, and it holds nothing else
+        self.learns = False  # of a MODULE: a layer whose weights are drawn at random, and are to be learned
         self.regions: frozenset[Obj] = NOTHING_HELD  # of PARAMETERS, PARAMETER, GRADIENT: whose
         self.optimizers: set[Obj] = set()  # of a SCHEDULER or a wrapper: those it was given
         self.many = False  # it stands for several
@@ -162,7 +169,9 @@ class Obj:
         self.context: object = None
         self.source: Obj | None = None  # of a GIVEN: what it was read from or called on
         self.element_of: Obj | None = None
-        self.told: Any = None  # of a CONTEXT: the test that switches it on, None where nothing does
+        self.told: Any = (
+            None  # of a CONTEXT: the test that switches it on, None where nothing does; of a STAGE: what is kept
+        )
         self.site: Site | None = (
             None  # of a LEAF that was copied from something, and of an OPTIMIZER: where it was made
         )

@@ -96,12 +96,12 @@ def _is_apart(made: Obj, other: Obj) -> bool:
     if any(one.shown for one in reach(made)):
         return False
     whole = other
-    while (above := _above(whole)) is not None:
+    while (above := above_of(whole)) is not None:
         whole = above
     return is_fresh(other) or is_result(other) or (whole.given and whole.number < made.number)
 
 
-def _above(obj: Obj) -> Obj | None:
+def above_of(obj: Obj) -> Obj | None:
     """What something was read from, or the network that it is known as a part of."""
     if obj.source is None and obj.key[:1] == ("part",) and isinstance(obj.key[1], Obj):  # not a name: of an object
         return obj.key[1]

@@ -18,10 +18,14 @@ from zerograd.source.questions import coverage, scales
 
 
 def verdicts(ex: Execution, world: World) -> Iterator[Finding]:
-    """A finding of every fault that was met. Of a closure that never clears its step is not accused besides."""
+    """A finding of every fault that was met. Of a closure that never clears its step is not accused besides;
+    nor is an optimizer of finding nothing, where it holds what nobody uses any more."""
     closures = {one.site for one in world.every(UnclearedClosure)}
+    orphans = {optimizer for one, optimizer, _ in ex.orphaned.values() if one.certain}
     for (law, site), met in ex.met.items():
         if site in closures and met.verdict.event.kind is Kind.CONSUME:
+            continue
+        if is_starved(met.verdict) and met.slot[0] in orphans:
             continue
         finding = _tell(ex, law, met)
         if finding is not None:

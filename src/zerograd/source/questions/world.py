@@ -15,11 +15,13 @@ from zerograd.core.world import (
     Kept,
     LostUpdate,
     Missing,
+    Orphaned,
     Params,
     Region,
     Shared,
     Thing,
     UnclearedClosure,
+    Unowned,
     Unsettled,
     Untaught,
     UnusedClip,
@@ -31,7 +33,19 @@ from zerograd.source.execute.containers import ELEMENT
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.regions import is_unknown
-from zerograd.source.questions import clears, clips, closures, retained, scales, shared, untaught, wasted, windows
+from zerograd.source.questions import (
+    clears,
+    clips,
+    closures,
+    orphaned,
+    retained,
+    scales,
+    shared,
+    unowned,
+    untaught,
+    wasted,
+    windows,
+)
 
 F = TypeVar("F")
 
@@ -42,8 +56,10 @@ _ANSWERS: dict[type, Callable[[Execution], Iterable[Any]]] = {
     Kept: retained.retained,
     LostUpdate: lambda ex: chain(ex.lost_updates.values(), lost_updates.renamed(ex)),
     Missing: lambda ex: ex.missing.values(),
+    Orphaned: orphaned.orphaned,
     Shared: shared.growing,
     UnclearedClosure: closures.uncleared,
+    Unowned: unowned.unowned,
     Unsettled: scales.unsettled,
     Untaught: untaught.untaught,
     UnusedClip: clips.unused,
