@@ -1393,6 +1393,8 @@ def _appends(ex: Execution, call: Call) -> Value:
     value = call.positional[-1]
     if call.row.act is Act.EXTENDS:
         iterators.read(ex, value, call.node, by=gradients.wording(call.node))
+        if obj.kind is ObjectKind.PARAMETERS:
+            obj.regions |= gradients.regions_of(ex, value)
         known = containers.places(ex, value)
         for one in known if known is not None else [containers.element(ex, value, call.node)]:
             if known is not None:
