@@ -4,7 +4,7 @@ import pytest
 
 from source.execute.reading import MADE
 from zerograd.core.world import Fit, Window
-from zerograd.source.abstract import laws
+from zerograd.source.check import laws
 from zerograd.source.execute.roots import execute_all
 from zerograd.source.project.files import Project
 from zerograd.source.questions.world import SourceWorld
