@@ -182,7 +182,7 @@ def test_pointing_at_an_event_says_what_it_does(found: Opened) -> None:
     ]
     page.mouse.move(box["x"] + 40, box["y"] + 56)
     assert not page.locator("#tip").is_visible()
-    assert "step() moves the weights by what lies in .grad" in found.text("#selected")
+    assert "step() updates the weights with .grad" in found.text("#selected")
 
 
 def test_the_legend_holds_what_is_drawn_and_no_more(found: Opened) -> None:

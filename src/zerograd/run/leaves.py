@@ -16,7 +16,7 @@ from weakref import ref
 import torch
 from torch import Tensor
 
-from zerograd.core.events import Site
+from zerograd.core.events import Event, Site
 from zerograd.rules.telling import note
 from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
@@ -115,6 +115,15 @@ class Leaves(Detector):
             self._quiet[deposit.site] = 0
         elif quiet >= _ASKED:
             leaves.clear()
+
+    def consuming(self, account: Account, step: Event) -> None:
+        """A gradient that an optimizer's own parameters share moves the leaf by that step, and not by hand (ZG305)."""
+        leaves = [one for its in self._lines.values() for one in its.values() if one.gradient is not None]
+        if leaves:
+            taken = {id(one.grad) for one in account.slots.parameters() if one.grad is not None}
+            for one in leaves:
+                if one.gradient is not None and id(one.gradient()) in taken:
+                    one.gradient = None
 
     def deposited(self, deposit: Deposit, accounts: Sequence[Account]) -> None:
         for leaf in self._lines.get(deposit.site, {}).values():

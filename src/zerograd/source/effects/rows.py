@@ -162,6 +162,7 @@ class Row(NamedTuple):
     asks: str = ""  # of what answers the same as long as its subject is the same: what is asked
     alone: bool = False  # it is handed nothing: a method of this name that is handed something is another one
     learns: bool = False  # a layer whose weights are drawn at random
+    joins: bool = False  # what it is given comes out side by side
     repeats: bool = False  # an optimizer whose step evaluates its closure again and again
 
 

@@ -307,7 +307,7 @@ def window_test(ex: Execution, number: Remainder, other: Value) -> Test | None:
         return None
     of, wanted = number.of, linear(other)
     if of == Linear(None, 1):  # nobody asks for a remainder of 1 but by a setting
-        of = Linear(ex.identities.of("setting"), 0)
+        of = setting(ex)
     if wanted.base is None:
         rest = wanted.offset - number.offset
     elif of.base is not None and wanted.base == of.base:
@@ -324,6 +324,11 @@ def window_test(ex: Execution, number: Remainder, other: Value) -> Test | None:
     if of.base is not None:
         ex.tables.lengths.add(of.base)
     return At(place, want)
+
+
+def setting(ex: Execution) -> Linear:
+    """The length of a window that is 1 as the program stands. What it does where it is more was not executed."""
+    return Linear(ex.identities.of("setting"), 0)
 
 
 def _told_counter(ex: Execution, base: int) -> Counter | None:

@@ -229,6 +229,7 @@ class Execution:
         self.each: frozenset[Obj] = frozenset()  # the objects of a loop that is executed once for each of them
         self.handing: Callable[[Value], None] | None = None
         self.forwards = 0
+        self.whole: Hashable = None  # the function that is a root: each of its calls is a round
         self.called_again = False  # the root is called once more: its settings may be answered otherwise
         self.looks = 0  # how often somebody may have read gradients
         self.losses = 0  # how many losses were computed on the way here
@@ -309,8 +310,19 @@ class Execution:
         self.kept: dict[Site, Any] = {}
         self.wanted: frozenset[Site] = frozenset()  # kept graphs that a backward goes through
         self.emptied: set[Obj] = set()  # lists out of which something is taken
+        self.maybe_emptied: set[Obj] = set()  # or may be
         self.given_away: frozenset[Site] = frozenset()  # or may
         self.leaves_kept: set[Obj] = set()  # in fields, where anybody may find them
+        self.aged: set[int] = set()  # beginnings of graphs in the iteration before: see [Note: through]
+        self.begun_in: dict[int, frozenset[Hashable]] = {}  # the loops in which graphs begin anew
+        self.may_begin: set[int] = set()  # where graphs begin if they do not come from elsewhere
+        self.entered_at: dict[int, tuple[Site, str]] = {}  # where graphs of the iteration before go on
+        self.before_loop: dict[int, set[int]] = {}  # what stood there when a loop began, for what stands at its head
+        self.came_round: set[int] = set()  # what names hold at the head of a loop that the last iteration has left
+        self.spent: frozenset[int] = frozenset()  # of those, what a backward has surely gone through
+        self.returned_to: set[int] = set()  # and what one goes through in the next iteration
+        self.told_to_keep: dict[Site, Any] = {}  # backwards that are told to keep their graphs
+        self.needed: set[Site] = set()  # for another backward, as far as one sees
         self.handed_back: dict[ast.Return, dict[Context, Value]] = {}  # to whoever calls
 
     # --- where the machine stands
@@ -400,6 +412,8 @@ class Execution:
         for marked in (self.tensor_ids, self.graphed):
             if identity in marked:
                 marked.add(other)
+        if identity in self.begun_in:
+            self.begun_in[other] = frozenset((*self.loops, self.whole))
         if identity in self.unless_told:
             self.unless_told[other] = self.unless_told[identity]
         if identity in self.by_default:
@@ -463,7 +477,9 @@ class Execution:
         if not obj.given:
             obj.given, obj.name, obj.source = True, name, of
         identity = self.identities.of("given", *key, made_of=made_of)
-        return Value(identity, frozenset({obj}), False, graph=Graph.ANY, made_of=frozenset({self.heap.anything}))
+        anything = frozenset({self.heap.anything})
+        mine = frozenset({identity})
+        return Value(identity, frozenset({obj}), False, graph=Graph.ANY, made_of=anything, through=mine)
 
     def changing(self, identity: int) -> bool:
         """Whether a loop that the machine stands in computes this anew."""
@@ -491,6 +507,8 @@ class Execution:
             path.stepped,
             path.wrapped,
             path.slopes,
+            path.passed,
+            path.retained,
         )
         return (
             len(frame.returns),

@@ -113,6 +113,7 @@ class Tables:
         self.frozen_once: set[Obj] = set()  # regions that are frozen somewhere, or may be
         self.written: set[Obj] = set()  # regions whose weights the program writes itself, while it trains
         self.ran: dict[Obj, set[Hashable]] = {}  # the loops in which each network is run
+        self.replaced: dict[Slot, Any] = {}  # what stands in the place of a network: see [Note: replaced]
         self.leaves: dict[int, Obj] = {}  # values that were told to take a gradient
         self.renamed: dict[Site, Any] = {}  # names of parameters that were given another tensor
         self.read_again: set[Site] = set()  # and where somebody reads that

@@ -1,11 +1,11 @@
 """How is each step fed? What it waits for, which losses it gets, and whether they know how many they are."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 from zerograd.core.events import Event, Kind, Site
 from zerograd.core.world import Fit, Loss, Test, Unsynced, Window
 from zerograd.source.execute import acts
-from zerograd.source.execute.counters import is_whole
+from zerograd.source.execute.counters import is_whole, setting
 from zerograd.source.execute.execution import ONE, Execution
 from zerograd.source.execute.gradients import held_by
 from zerograd.source.execute.ranks import of_region
@@ -74,7 +74,7 @@ def _meant(ex: Execution, optimizer: Obj, taken: Taken, feeding: dict[Site, Depo
         told = acts.told_size(ex, deposit.by) if deposit.by is not None else None
         if deposit.by is not None and told is not None and told.constant != ONE:
             return f"the accelerator accumulates over {_name_of(ex, linear(told))}", not deposit.by.given
-    divisors = [set(_numbers(ex, deposit.value)) for deposit in feeding.values()]
+    divisors = [set(_numbers(ex, map(plain, deposit.value.divisors))) for deposit in feeding.values()]
     for one in sorted(frozenset.intersection(*map(frozenset, divisors)), key=repr):
         of = one if isinstance(one, Linear) else Linear(one, 0)
         steady = not any(ex.changing_in(part, taken.loops) for part in ex.identities.parts(of.base or 0))
@@ -84,13 +84,14 @@ def _meant(ex: Execution, optimizer: Obj, taken: Taken, feeding: dict[Site, Depo
         sums = any(deposit.value.reduction == SUM for deposit in feeding.values())
         counted = _counts_micro_batches(ex, taken, of)
         if counted or not sums:
-            return f"the loss is divided by {_name_of(ex, of)}", counted
+            always = all(one in _numbers(ex, deposit.value.divisors) for deposit in feeding.values())
+            return f"the loss is divided by {_name_of(ex, of)}", counted and always
     return "", False
 
 
-def _numbers(ex: Execution, loss: Value) -> Iterator[int | Linear]:
-    """What has surely divided a loss. A constant counts where the very same one is asked for a remainder."""
-    for one in loss.divisors:
+def _numbers(ex: Execution, divisors: Iterable[Hashable]) -> Iterator[int | Linear]:
+    """The numbers among what divides a loss. A constant is one where the very same is asked for a remainder."""
+    for one in divisors:
         if isinstance(one, Literal) and one.id in ex.tables.moduli:
             yield ex.tables.moduli[one.id]
         elif isinstance(one, (int, Linear)):
@@ -267,7 +268,7 @@ def _loss(ex: Execution, optimizer: Obj, site: Site, deposit: Deposit, of: Linea
     value = deposit.value
     known = {MEAN: True, SUM: False}.get(value.reduction)
     event = Event(Kind.DEPOSIT, str(optimizer.number), site, value.scaled, deposit.what)
-    unsure = of is None or _is_rescaled(ex, optimizer)
+    unsure = of is None or of == setting(ex) or _is_rescaled(ex, optimizer)
     divided = None if unsure or of is None else _is_divided(ex, value, of)
     return Loss(event, known, divided, _is_synced(ex, optimizer, value), deposit.divided_again)
 
