@@ -1,44 +1,63 @@
-"""What the audit adds to a step of about a millisecond, as reinforcement learning has them: python small.py
+"""What the audit adds to steps of a millisecond and less, as reinforcement learning has them: python small.py
 
-Plain and audited in turns of 200 steps, CPU time of the process, medians.
+Plain and audited in turns of some steps, CPU time of the thread: the medians of single steps within a turn, of both in
+the same round, and of their ratio over the rounds.
 """
 
+import argparse
 import statistics
 import time
+from collections.abc import Callable
 
 import torch
 from torch import nn
 
 import zerograd
 
-TURNS, STEPS, SETTLED = 12, 200, 40
+STEPS, SETTLED = 60, 45  # until it has seen that the loop does the same over and over
+
+
+def loop_of(width: int, batch: int, layers: int) -> Callable[[], None]:
+    torch.manual_seed(0)
+    model = nn.Sequential(*[layer for _ in range(layers) for layer in (nn.Linear(width, width), nn.ReLU())])
+    optimizer = torch.optim.Adam(model.parameters())
+    x, y = torch.randn(batch, width), torch.randn(batch, width)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+    return step
+
+
+def turn(step: Callable[[], None]) -> float:
+    """Microseconds of one step."""
+    times = []
+    for _ in range(STEPS):
+        begun = time.thread_time()
+        step()
+        times.append(time.thread_time() - begun)
+    return statistics.median(times) * 1e6
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=25)
+    rounds = parser.parse_args().rounds
     torch.set_num_threads(1)
-    torch.manual_seed(0)
-    model = nn.Sequential(*[layer for _ in range(6) for layer in (nn.Linear(64, 64), nn.ReLU())])
-    optimizer = torch.optim.Adam(model.parameters())
-    x, y = torch.randn(64, 64), torch.randn(64, 64)
-
-    def steps(count: int) -> float:
-        """CPU time of one step, in microseconds."""
-        begun = time.process_time()
-        for _ in range(count):
-            optimizer.zero_grad()
-            nn.functional.mse_loss(model(x), y).backward()
-            optimizer.step()
-        return (time.process_time() - begun) / count * 1e6
-
-    steps(SETTLED)
-    plain, audited = [], []
-    for _ in range(TURNS):
-        plain.append(steps(STEPS))
-        with zerograd.audit(on_finding="collect"):
-            steps(SETTLED)  # until it has seen that the loop does the same over and over
-            audited.append(steps(STEPS))
-    added = statistics.median(with_it - without for without, with_it in zip(plain, audited, strict=True))
-    print(f"plain {statistics.median(plain):.0f} us, audited {statistics.median(audited):.0f} us, added {added:.0f} us")
+    for name, step in {"3 layers": loop_of(96, 32, 3), "6 layers": loop_of(64, 64, 6)}.items():
+        for mode in ("lean", "full"):
+            plain, audited = [], []
+            for _ in range(rounds):
+                plain.append(turn(step))
+                with zerograd.audit(on_finding="collect", mode=mode):
+                    for _ in range(SETTLED):
+                        step()
+                    audited.append(turn(step))
+            ratio = statistics.median(with_it / without for without, with_it in zip(plain, audited, strict=True))
+            added = statistics.median(with_it - without for without, with_it in zip(plain, audited, strict=True))
+            print(f"{name}, {mode}: plain {statistics.median(plain):.0f} us, added {added:.0f} us, {ratio:.3f} times")
 
 
 if __name__ == "__main__":

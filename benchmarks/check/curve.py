@@ -1,4 +1,4 @@
-"""The curve of first contact as a picture, from the table in benchmarks/results/first-contact.md.
+"""The curve of first contact as a picture, from benchmarks/results/data/first-contact.csv.
 
 usage: python benchmarks/check/curve.py
 
@@ -6,15 +6,11 @@ A point for each round: how many of the certain findings are true, and how many 
 certain. A line through several rounds together says more than any one of them, for some have few faults.
 """
 
-import re
 from math import nan
 from pathlib import Path
 from typing import NamedTuple
 
 _RESULTS = Path(__file__).parents[1] / "results"
-_ROW = re.compile(
-    r"^\| (\d+)(?:, \d+)? \|.*?\| (\d+) / (\d+)(?:, and (\d+) latent)? \| (?:(\d+) / (\d+)|-) \|", re.MULTILINE
-)
 _TOGETHER = 6  # rounds in one point of the line
 
 
@@ -34,8 +30,8 @@ class Curve(NamedTuple):
 
 def read(text: str) -> tuple[list[int], list[Curve]]:
     """The rounds of the table, and what each has of both; what is latent counts as true."""
-    rows = [[int(cell or 0) for cell in row] for row in _ROW.findall(text)]
-    true = [Count(true + latent, judged + latent) for _, true, judged, latent, _, _ in rows]
+    rows = [[int(cell) for cell in line.split(",")] for line in text.splitlines()[1:]]
+    true = [Count(true, judged) for _, true, judged, _, _ in rows]
     found = [Count(found, faults) for *_, found, faults in rows]
     return [row[0] for row in rows], [
         Curve("certain findings that are true", "tab:blue", 95, true),
@@ -68,4 +64,4 @@ def draw(numbers: list[int], curves: list[Curve], into: Path) -> None:
 
 
 if __name__ == "__main__":
-    draw(*read((_RESULTS / "first-contact.md").read_text()), _RESULTS / "first-contact.svg")
+    draw(*read((_RESULTS / "data" / "first-contact.csv").read_text()), _RESULTS / "first-contact.svg")

@@ -23,7 +23,7 @@ from zerograd.source.check import check_text
 from zerograd.source.files.discover import read_text
 from zerograd.source.fixes.mending import mend
 from zerograd.source.fixes.places import apply
-from zerograd.source.lowering.library import Library
+from zerograd.source.project.files import Project
 from zerograd.source.sweep import Reader, Settings
 
 
@@ -90,7 +90,7 @@ def _trouble(text: str, path: str, finding: Finding, before: list[Finding]) -> s
         ast.parse(fixed)
     except SyntaxError as error:
         return f"does not parse: {error}"
-    after = check_text(fixed, path, library=Library())
+    after = check_text(fixed, path, project=Project("."))
     if sum(one.code == finding.code for one in after) >= sum(one.code == finding.code for one in before):
         return "the finding is still there"
     come = _serious(after) - _serious(before)

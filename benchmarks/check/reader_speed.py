@@ -26,11 +26,11 @@ from typing import NamedTuple
 from readers import cases
 
 from zerograd.errors import SourceError
-from zerograd.source.abstract import check_abstractly
+from zerograd.source.check import check_text
 from zerograd.source.files.discover import read_text
 from zerograd.source.files.tree import python_files_below
 from zerograd.source.project.files import Project
-from zerograd.source.text.triggers import may_train
+from zerograd.source.relevance import may_train
 
 
 class Cost(NamedTuple):
@@ -52,7 +52,7 @@ def measure(folder: str, every: int = 1) -> Cost:
         began = time.process_time()
         found = []
         with suppress(SourceError):
-            found = check_abstractly(text, path, project=project)
+            found = check_text(text, path, project=project)
         seconds[name] = time.process_time() - began
         findings[name] = [
             [str(one.site), one.code, one.certainty.value, one.severity.value, one.message, repr(one.related)]

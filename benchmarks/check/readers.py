@@ -16,9 +16,11 @@ from typing import NamedTuple
 from zerograd.core.findings import Certainty, Severity
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Sees
-from zerograd.source.abstract import CODES, check_abstractly
+from zerograd.source.check import check_text
 from zerograd.source.project.files import Project
+from zerograd.source.text.suppression import JUDGED, UNUSED
 
+CODES = JUDGED - {UNUSED}
 CASES = Path(__file__).parents[2] / "tests" / "rules" / "cases"
 _CASE = re.compile(r"^## (.+?)$\s+```python\n(.*?)^```$", re.M | re.S)
 _MARK = re.compile(r"# (?:error|note|source): \[(\w+)\]")
@@ -79,7 +81,7 @@ class Score:
 def findings(case: Case) -> dict[tuple[int, str], bool]:
     """What is found, and whether it is certain. A note accuses nobody: it counts where it is asked for."""
     found: dict[tuple[int, str], bool] = {}
-    for finding in check_abstractly(case.text, "program.py", project=Project()):
+    for finding in check_text(case.text, "program.py", project=Project()):
         key = (finding.site.line, finding.code)
         asked = finding.severity is not Severity.NOTE or finding.code in {code for _, code in case.expected}
         found[key] = found.get(key, False) or (finding.certainty is Certainty.CERTAIN and asked)

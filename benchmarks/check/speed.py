@@ -24,8 +24,8 @@ from tools import Tool, add_options, chosen, named_files, timed
 from zerograd.errors import SourceError
 from zerograd.source import check
 from zerograd.source.files.discover import read_text
-from zerograd.source.lowering.library import Library
-from zerograd.source.text.triggers import may_train
+from zerograd.source.project.files import Project
+from zerograd.source.relevance import may_train
 
 _PARSE = """
 import ast, sys, warnings
@@ -68,12 +68,12 @@ def training_files(folder: Path, count: int | None = None) -> list[str]:
 
 
 def slowest(folder: Path, targets: Sequence[str], count: int) -> Iterator[str]:
-    library = Library(str(folder))
+    project = Project(str(folder))
     each: list[tuple[float, str]] = []
     for target in targets:
         begin = time.process_time()
         with suppress(SourceError):
-            check.check_text(read_text(str(folder / target)), str(folder / target), library=library)
+            check.check_text(read_text(str(folder / target)), str(folder / target), project=project)
         each.append((time.process_time() - begin, target))
     yield from (f"  {seconds:.2f} s  {target}" for seconds, target in sorted(each, reverse=True)[:count])
 

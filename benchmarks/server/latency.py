@@ -20,7 +20,7 @@ from server.client import Client  # noqa: E402
 from zerograd.rules import REGISTRY  # noqa: E402
 from zerograd.server.pace import REST  # noqa: E402
 from zerograd.source.check import check_text  # noqa: E402
-from zerograd.source.lowering.library import Library  # noqa: E402
+from zerograd.source.project.files import Project  # noqa: E402
 
 ROUNDS = int(sys.argv[1]) if len(sys.argv) > 1 else 30
 WARM = 5
@@ -75,14 +75,14 @@ def script(loops: int) -> str:
 
 def measure(client: Client, name: str, text: str) -> tuple[list[float], list[float]]:
     client.open(name, text)
-    library = Library()
+    project = Project(".")
     here: list[float] = []
     there: list[float] = []
     for version in range(2, ROUNDS + WARM + 2):
         changed = f"{text}# {version}\n"
         time.sleep(1.5 * REST)  # a change after a pause, as the first of a burst is
         started = time.perf_counter()
-        check_text(changed, name, library=library)
+        check_text(changed, name, project=project)
         here.append(time.perf_counter() - started)
         started = time.perf_counter()
         found = client.change(name, changed, version=version)

@@ -22,7 +22,7 @@ def run(cwd: Path, text: str, *options: str) -> subprocess.CompletedProcess[str]
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONWARNINGS": "ignore"},
-        timeout=120,
+        timeout=900,
     )
 
 

@@ -22,7 +22,7 @@ def run(cwd: Path, *arguments: str, **env: str) -> subprocess.CompletedProcess[s
         capture_output=True,
         text=True,
         env={**os.environ, **env},
-        timeout=120,
+        timeout=900,
     )
 
 
@@ -35,7 +35,7 @@ def test_stdout_and_status_are_the_scripts_own(script: Script, tmp_path: Path) -
     def start(text: str, *words: str) -> subprocess.CompletedProcess[bytes]:
         (tmp_path / "package" / "script.py").write_text(text)
         command = [sys.executable, *words, *where, *script.arguments]
-        return subprocess.run(command, cwd=tmp_path, input=script.stdin, capture_output=True, timeout=120)
+        return subprocess.run(command, cwd=tmp_path, input=script.stdin, capture_output=True, timeout=900)
 
     head = TRAIN if script.trains else BACKWARD
     alone = start(head + script.text if script.trains else script.text)
@@ -149,7 +149,7 @@ def test_two_ranks_under_torchrun(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 0

@@ -94,7 +94,7 @@ def test_expected_to_fail():
 def run(cwd: Path, *options: str, text: str = TESTS) -> list[str]:
     (cwd / "test_it.py").write_text(text)
     command = [sys.executable, "-m", "pytest", "-rA", "--strict-markers", "-p", "no:cacheprovider", *options]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300).stdout.splitlines()
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=900).stdout.splitlines()
 
 
 @pytest.mark.parametrize("options", [[], ["-n", "1"]], ids=["alone", "xdist"])
@@ -175,7 +175,7 @@ def test_settings_in_pyproject(options: list[str], tmp_path: Path) -> None:
 def test_settings_that_mean_nothing(line: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(f"[tool.pytest.ini_options]\n{line}\n")
     command = [sys.executable, "-m", "pytest", "--zerograd", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=900)
     assert done.returncode == 4
     assert said in done.stderr
 

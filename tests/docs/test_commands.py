@@ -15,8 +15,6 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks" / "results").glob("*.md")])
 NOT_RUN = {
-    r"make test": "it is the gate that runs this test",
-    r"make demo": "tests/lab runs the demo; make would set up another environment",
     r"pip install .*": "it would change the environment that runs this test, which make has installed in this way",
     r"cd path/to/your/code": "stands for your folder",
     r"torchrun .*": "tests/attach starts torchrun, with two ranks",

@@ -98,6 +98,6 @@ def test_settings_are_json(block: str) -> None:
 def test_every_editor_starts_the_server() -> None:
     started = [block for language in ("lua", "elisp", "toml", "json") for block in blocks(EDITORS, language)]
     starting = [block for block in started if re.search(r'"zerograd"', block) and re.search(r'"server"', block)]
-    assert len(starting) == 6
+    assert len(starting) == 5
     assert all(tomllib.loads(block) for block in blocks(EDITORS, "toml"))
     assert [block for block in started if block.count("(") != block.count(")")] == []

@@ -36,7 +36,7 @@ def test_it_runs_under_torchrun(name: str, tmp_path: Path) -> None:
         env={**os.environ, **settings},
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     texts = [file.read_text() for file in (tmp_path / "said").rglob("stdout.log")]

@@ -32,7 +32,7 @@ def test_only_the_seeded_bug_is_found(name: str) -> None:
         cwd=HERE,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         env={**os.environ, **QUIET},
     )
     assert done.returncode == 0, done.stderr
@@ -46,7 +46,7 @@ def test_means_of_unequal_counts_are_told_whoever_loops() -> None:
         cwd=HERE,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         env={**os.environ, **QUIET},
     )
     told = [line.split() for line in done.stderr.splitlines() if line.startswith("with_")]

@@ -126,6 +126,20 @@ test("what is cleared before a step is lost from its deposit on", () => {
   assert.deepEqual([...words], ["backward", "clear", "step"]);
 });
 
+test("what is added to old gradients and cleared before a step was never used", () => {
+  const model = decode(
+    data([
+      ["deposit", FRESH],
+      ["consume", SPENT],
+      ["deposit", MIXED],
+      ["clear", LOST],
+      ["deposit", FRESH],
+      ["consume", SPENT],
+    ]),
+  );
+  assert.deepEqual([...model.lanes[0].doomed], [0, 0, 1, 0, 0, 0]);
+});
+
 test("what a skipped step leaves is refused, in every parameter that it was offered", () => {
   const rows = [
     ["deposit", FRESH],

@@ -176,13 +176,13 @@ def test_pointing_at_an_event_says_what_it_does(found: Opened) -> None:
     page.mouse.move(box["x"] + x, box["y"] + 56)
     assert page.locator("#tip p").all_inner_texts() == [
         "step, opt_d.step(), train.py:7",
-        "step() moves the weights by what lies in .grad, and leaves it lying there.",
-        "After it spent: a step has used it, and it still lies there.",
+        "step() updates the weights with .grad, and does not clear it.",
+        "After it spent: a step has used it, and nothing has cleared it.",
         "A finding is here: ZG001 stale-accumulation.",
     ]
     page.mouse.move(box["x"] + 40, box["y"] + 56)
     assert not page.locator("#tip").is_visible()
-    assert "step() moves the weights by what lies in .grad" in found.text("#selected")
+    assert "step() updates the weights with .grad" in found.text("#selected")
 
 
 def test_the_legend_holds_what_is_drawn_and_no_more(found: Opened) -> None:
@@ -190,11 +190,11 @@ def test_the_legend_holds_what_is_drawn_and_no_more(found: Opened) -> None:
         return found.page.locator("#legend > li:last-child li").all_inner_texts()
 
     assert found.page.locator("#legend ul li").all_inner_texts() == [
-        "fresh: deposited, no step has used it yet",
-        "spent: a step has used it, and it still lies there",
-        "mixed: new on top of what was already used",
-        "backward deposits",
-        "step consumes",
+        "fresh: no step has used it yet",
+        "spent: a step has used it, and nothing has cleared it",
+        "mixed: new gradients added to used ones",
+        "backward adds",
+        "step uses",
         "clip shortens",
         "a finding (a red tick where there is no room)",
         "what led to it",
@@ -231,7 +231,7 @@ def test_what_a_screen_reader_says(found: Opened) -> None:
     assert page.get_by_role("button", name="Keys", exact=True).count() == 1
     page.get_by_role("application").focus()
     page.keyboard.press("ArrowRight")
-    assert "backward() adds to what lies in .grad" in found.text("#selected")
+    assert "backward() adds to .grad" in found.text("#selected")
     for role in ("button", "combobox", "searchbox", "checkbox", "application", "img", "table", "region"):
         assert page.get_by_role(role, name=re.compile(r"\S")).count() == page.get_by_role(role).count(), role
 
@@ -278,14 +278,14 @@ def test_clean_runs_skips_and_what_is_lost(browser: Browser, tmp_path: Path) -> 
     )
     assert not opened.page.locator("#edit").is_visible()
     assert opened.page.locator("#legend ul li").all_inner_texts() == [
-        "fresh: deposited, no step has used it yet",
-        "spent: a step has used it, and it still lies there",
-        "lost: deposited, and no step ever uses it",
-        "refused: not finite, so the step used nothing of it; to be cleared",
-        "empty: nothing lies there",
-        "backward deposits",
-        "step consumes",
-        "clear empties",
+        "fresh: no step has used it yet",
+        "spent: a step has used it, and nothing has cleared it",
+        "never used: no step ever uses it",
+        "refused: not finite, so the step was skipped",
+        "empty: no gradient",
+        "backward adds",
+        "step uses",
+        "clear",
         "clip shortens",
         "skipped step uses nothing",
     ]

@@ -1,12 +1,19 @@
 """Programs from the rules' own pages and from Markdown, with the findings their comments ask for."""
 
+import json
 import linecache
 import re
 import warnings
+from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
 from zerograd.core.findings import Certainty, Finding
+from zerograd.core.tally import tally
+from zerograd.report.colour import Paint
+from zerograd.report.footer import Rest, footer
+from zerograd.report.formats import render
 from zerograd.run.audit import Mode, audit
 from zerograd.source.check import check_text
 
@@ -66,7 +73,20 @@ def certain(findings: list[Finding], expected: set[tuple[int, str]]) -> set[tupl
 
 
 def checked(program: Program) -> set[tuple[int, str]]:
-    return certain(check_text(program.text, "program.py"), program.expected)
+    found = check_text(program.text, "program.py")
+    assert_counts_agree(found)
+    return certain(found, program.expected)
+
+
+def assert_counts_agree(found: list[Finding]) -> None:
+    """The closing line, the JSON and the exit status say the same, whatever is shown."""
+    rows = json.loads(render("json", found, lambda _: None, Paint(on=False)))
+    kinds = Counter("possible" if row["certainty"] == "possible" else row["severity"] for row in rows)
+    for possible, notes in product((True, False), repeat=2):
+        said = footer(found, Rest(1), possible=possible, notes=notes).partition(";")[0]
+        told = {kind.rstrip("s"): int(number) for number, kind in re.findall(r"(\d+) (\w+)(?= \(|,|$)", said)}
+        assert told == dict(kinds), said
+    assert any(finding.fails for finding in found) == bool(kinds["error"] + kinds["warning"])
 
 
 def audited(program: Program, *, mode: Mode = "lean") -> set[tuple[int, str]]:
@@ -81,6 +101,8 @@ def audited(program: Program, *, mode: Mode = "lean") -> set[tuple[int, str]]:
     except (AssertionError, AttributeError, RuntimeError, TypeError):
         if not program.expected_in_run:
             raise
+    assert_counts_agree(watch.findings)
+    assert watch.counts().startswith(tally(watch.findings))
     return certain(watch.findings, program.expected_in_run)
 
 

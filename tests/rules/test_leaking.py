@@ -6,7 +6,7 @@ import pytest
 
 from zerograd.core.findings import Certainty
 from zerograd.source.check import check_text
-from zerograd.source.lowering.library import Library
+from zerograd.source.project.files import Project
 
 ATTACK = """\
 import torch
@@ -107,7 +107,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _codes(here: Path, attack: dict[str, str], trainer: dict[str, str]) -> list[str]:
     (here / "attack.py").write_text(ATTACK.format(**FAULTY_ATTACK | attack))
-    found = check_text(TRAINER.format(**FAULTY_TRAINER | trainer), "train.py", library=Library())
+    found = check_text(TRAINER.format(**FAULTY_TRAINER | trainer), "train.py", project=Project("."))
     return [finding.code for finding in found if finding.certainty is Certainty.CERTAIN]
 
 
@@ -173,7 +173,7 @@ def train(model, optimizer, loader, delta):
             delta = ascend(model, x, y, delta)
             optimizer.step()
 """
-    assert check_text(text, "train.py", library=Library()) == []
+    assert check_text(text, "train.py", project=Project(".")) == []
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,7 @@ TYPICAL = Usual(
     line="12",
     allowed="ZG001, which is not found here",
     modules="self.model",
+    ranks="0 and 1",
 )
 MARK = re.compile(r"\s*# (?:error|note|source|run|full): \[\w+\]")
 # Sentences are the strings of a rule's file that name something in braces, or that stand under an upper-case name.

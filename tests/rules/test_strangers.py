@@ -6,7 +6,7 @@ import pytest
 
 from zerograd.core.findings import Certainty
 from zerograd.source.check import check_text
-from zerograd.source.lowering.library import Library
+from zerograd.source.project.files import Project
 
 ENGINE = """\
 import torch.nn.functional as F
@@ -51,7 +51,7 @@ def batches(loader, optimizer):
 
 def _codes(text: str, path: str = "engine.py") -> list[str]:
     Path(path).write_text(text)
-    findings = check_text(text, path, library=Library())
+    findings = check_text(text, path, project=Project("."))
     return [finding.code for finding in findings if finding.certainty is Certainty.CERTAIN]
 
 

@@ -23,6 +23,7 @@ dist.init_process_group("gloo", init_method="file://" + os.environ["MEETING"], r
 def weights(model):
     return [p.detach().full_tensor() if hasattr(p, "full_tensor") else p.detach() for p in model.parameters()]
 """
+PATIENCE = 900  # seconds: a hang is a failure, a machine that does much else is none
 # Not through Python's own end: there gloo's threads now and then abort the process (docs/limits.md).
 GOODBYE = "\ndist.destroy_process_group()\nimport sys\nsys.stdout.flush()\nos._exit(0)\n"
 
@@ -42,6 +43,6 @@ def on_two_ranks(program: str, folder: Path) -> list[str]:
         )
         for rank in range(2)
     ]
-    told = [process.communicate(timeout=240) for process in started]
+    told = [process.communicate(timeout=PATIENCE) for process in started]
     assert [process.returncode for process in started] == [0, 0], told
     return [out for out, _ in told]

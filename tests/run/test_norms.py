@@ -24,6 +24,19 @@ def test_the_first_number_that_is_none_is_named() -> None:
     assert said.startswith("first gradient that is not finite: step 4, 1 parameter (1.weight), from backward() at ")
 
 
+def test_it_is_named_where_the_loop_has_become_a_routine() -> None:
+    weight, other = nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([other, weight], lr=0.0)
+    with zerograd.audit(on_finding="collect", mode="full") as watch:
+        for step in range(60):
+            optimizer.zero_grad()
+            (other.sum() + (weight * torch.tensor(1.0 if step < 50 else float("inf"))).sum()).backward()
+            optimizer.step()
+    said = watch.summary().splitlines()[0]
+    assert said.startswith("first gradient that is not finite: step 51, 1 parameter")
+    assert "not measured" not in said
+
+
 def test_a_sound_run_says_nothing() -> None:
     weight = nn.Parameter(torch.ones(3))
     optimizer = torch.optim.SGD([weight], lr=0.1)

@@ -9,6 +9,7 @@ from torch import nn
 import zerograd
 from zerograd.core.events import Event, Kind
 from zerograd.core.findings import Certainty
+from zerograd.run.audit import Mode
 from zerograd.run.routine import Routine
 
 USUAL = 60  # rounds: more than a loop needs to prove itself
@@ -55,16 +56,36 @@ def _certain(watch) -> list[str]:
     return [finding.code for finding in watch.findings if finding.certainty is Certainty.CERTAIN]
 
 
-@pytest.mark.parametrize("micro", [1, 3])
-def test_a_routine_is_counted_and_silent(ticked: list[Kind], micro: int) -> None:
+@pytest.mark.parametrize(("micro", "mode"), [(1, "lean"), (3, "lean"), (1, "full")])
+def test_a_routine_is_counted_and_silent(ticked: list[Kind], micro: int, mode: Mode) -> None:
     model, optimizer = _made()
-    with zerograd.audit(on_finding="collect") as watch:
+    with zerograd.audit(on_finding="collect", mode=mode) as watch:
         for _ in range(USUAL):
             _round(model, optimizer, micro=micro)
     assert len(ticked) > 10 * (3 + micro)
     assert watch.counts() == (
         f"every gradient accounted for; {USUAL} steps, {USUAL * micro} backwards, 24 slots audited"
     )
+
+
+def test_full_mode_compares_the_losses_of_every_window(ticked: list[Kind]) -> None:
+    model, optimizer = _made()
+    with zerograd.audit(on_finding="collect", mode="full"):
+        for _ in range(USUAL):
+            _round(model, optimizer, micro=3)
+    assert not ticked
+
+
+def test_windows_that_come_behind_a_routine_are_compared(ticked: list[Kind]) -> None:
+    model, optimizer = _made()
+    with zerograd.audit(on_finding="collect", mode="full") as watch:
+        for number in range(2 * USUAL):
+            optimizer.zero_grad()
+            for _ in range(1 if number < USUAL else 3):
+                torch.nn.functional.mse_loss(model(torch.ones(2, 3)), torch.ones(2, 3)).backward()
+            optimizer.step()
+    assert len(ticked) > 20
+    assert "ZG101" in {finding.code for finding in watch.findings}
 
 
 def test_a_trace_tells_of_every_step(ticked: list[Kind]) -> None:
@@ -94,11 +115,12 @@ def _erase(model: nn.Module) -> None:
         parameter.grad = None
 
 
+@pytest.mark.parametrize("mode", ["lean", "full"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_that_begins_late_is_found(ticked: list[Kind], fault: str) -> None:
+def test_a_fault_that_begins_late_is_found(ticked: list[Kind], fault: str, mode: Mode) -> None:
     options, code = FAULTS[fault]
     model, optimizer = _made()
-    with zerograd.audit(on_finding="collect") as watch:
+    with zerograd.audit(on_finding="collect", mode=mode) as watch:
         for _ in range(USUAL):
             _round(model, optimizer)
         assert len(ticked) > 20
@@ -127,10 +149,11 @@ LEGAL: dict[str, Callable[[nn.Module, torch.optim.Optimizer], object]] = {
 }
 
 
+@pytest.mark.parametrize("mode", ["lean", "full"])
 @pytest.mark.parametrize("change", LEGAL)
-def test_what_is_legal_stays_so(ticked: list[Kind], change: str) -> None:
+def test_what_is_legal_stays_so(ticked: list[Kind], change: str, mode: Mode) -> None:
     model, optimizer = _made()
-    with zerograd.audit(on_finding="collect") as watch:
+    with zerograd.audit(on_finding="collect", mode=mode) as watch:
         for _ in range(3):
             for _ in range(USUAL):
                 _round(model, optimizer)

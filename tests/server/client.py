@@ -9,7 +9,7 @@ from queue import Queue
 from threading import Thread
 from typing import Any
 
-PATIENCE = 60  # seconds for one message, on a machine that does much else
+PATIENCE = 300  # seconds for one message, on a machine that does much else
 
 
 class Client:

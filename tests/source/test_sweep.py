@@ -86,7 +86,7 @@ def test_a_file_that_comes_to_be_imported_counts(targets: list[Target]) -> None:
 def test_what_a_file_imports_is_kept_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many files were opened before it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("zerograd.source.lowering.library._MOST", 1)
+    monkeypatch.setattr("zerograd.source.project.files._MOST", 1)
     names = ("one", "two", "three")
     for name in names:
         Path(f"{name}.py").write_text(f"def {name}(optimizer):\n    optimizer.zero_grad()\n")

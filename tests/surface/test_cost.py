@@ -9,7 +9,7 @@ import pytest
 HEAVY = ("torch", "rich", "multiprocessing", "libcst", "click", "numpy", "matplotlib", "pygls", "hypothesis")
 # What no file needs that trains nothing.
 RUN = (
-    "zerograd.source.abstract",
+    "zerograd.source.check",
     "zerograd.source.effects",
     "zerograd.source.execute",
     "zerograd.source.heap",

@@ -140,6 +140,7 @@ def test_rule_codes_and_names() -> None:
         "ZG403": "cleared-twice",
         "ZG501": "sync-every-micro-batch",
         "ZG502": "sync-skipped",
+        "ZG503": "replicas-differ",
         "ZG901": "unused-suppression",
     }
 

@@ -90,7 +90,7 @@ def test_what_needs_torch_says_so(command: list[str], clean: Path, tmp_path: Pat
 def test_what_an_error_points_to_is_in_it(clean: Path, tmp_path: Path) -> None:
     status, out, err = run(clean, tmp_path, "zerograd", "explain", "empty-slots")
     assert (status, err) == (0, "")
-    assert out.startswith("empty-slots\n\nNothing was deposited.")
+    assert out.startswith("empty-slots\n\nThe block ended without any gradient.")
 
 
 def test_what_is_imported_says_so_too(clean: Path, tmp_path: Path) -> None:

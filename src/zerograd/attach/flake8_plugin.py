@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from zerograd.core.findings import Finding
     from zerograd.rules.rule import Rule
     from zerograd.source.files.config import Config
-    from zerograd.source.lowering.library import Library
+    from zerograd.source.project.files import Project
 
 Told = tuple[int, int, str, type]  # line, column from 0, what flake8 prints, and who found it
 
@@ -32,7 +32,8 @@ class Plugin:
         self._path = os.path.normpath(filename)
 
     def run(self) -> Iterator[Told]:
-        from zerograd.source.text.triggers import may_allow, may_train
+        from zerograd.source.relevance import may_train
+        from zerograd.source.text.addressed import may_allow
 
         if not (may_train(self._text) or may_allow(self._text)):
             return
@@ -52,18 +53,18 @@ class Plugin:
 class _Chosen(NamedTuple):
     config: "Config"
     rules: "tuple[Rule, ...]"
-    library: "Library"  # what the files import is read once in a process
+    project: "Project"  # what the files import is read once in a process
 
 
 @lru_cache(maxsize=1)
 def _chosen(folder: str) -> _Chosen:
     from zerograd.rules import REGISTRY
     from zerograd.source.files.config import load_config
-    from zerograd.source.lowering.library import Library
+    from zerograd.source.project.files import Project
 
     config = load_config(None, folder)
     codes = config.codes()
-    return _Chosen(config, tuple(rule for code, rule in REGISTRY.items() if not codes or code in codes), Library())
+    return _Chosen(config, tuple(rule for code, rule in REGISTRY.items() if not codes or code in codes), Project("."))
 
 
 def _shown(text: str, path: str, chosen: _Chosen) -> "list[Finding]":
@@ -71,7 +72,7 @@ def _shown(text: str, path: str, chosen: _Chosen) -> "list[Finding]":
     from zerograd.source.check import check_text
 
     config = chosen.config
-    found = once(check_text(text, path, rules=chosen.rules, library=chosen.library))
+    found = once(check_text(text, path, rules=chosen.rules, project=chosen.project))
     here = (finding for finding in found if os.path.normpath(finding.site.path) == path)
     shown = [finding for finding in config.without_ignored(here) if config.shows(finding)]
     if not config.baseline:

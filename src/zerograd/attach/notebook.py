@@ -122,7 +122,9 @@ class Notebook:
 def _show(text: str) -> None:
     from IPython.display import display  # 300 ms, and present wherever there is a Shell
 
-    rich = f'<pre style="border-left: 3px solid #d33; padding-left: 1em">{html.escape(text)}</pre>'
+    rich = (
+        f'<pre style="border-left: 3px solid #d33; padding-left: 1em; font-family: monospace">{html.escape(text)}</pre>'
+    )
     display({"text/plain": text, "text/html": rich}, raw=True)  # type: ignore[no-untyped-call]
 
 

@@ -27,6 +27,15 @@ class Params(NamedTuple):
     may: frozenset[Region] = frozenset()
 
 
+class By(Enum):
+    """What keeps a graph alive."""
+
+    SUM = "sum"  # it is added to what outlives the iteration
+    RETAINED = "retained"  # a backward is told to keep it, and no other one comes
+    RECORDED = "recorded"  # a backward is told to record the graph of the gradients, and nobody looks at it
+    CARRIED = "carried"  # the next iteration goes on from it, though this one has gone backward through it
+
+
 class Kept(NamedTuple):
     """A graph that outlives the iteration that made it, and that no backward goes through again."""
 
@@ -34,6 +43,7 @@ class Kept(NamedTuple):
     what: str  # what keeps it, as the program writes it
     freed: bool  # a backward has freed what it had saved: only the graph itself is left
     certain: bool
+    by: By = By.SUM
 
 
 class Why(Enum):

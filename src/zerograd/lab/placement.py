@@ -7,10 +7,10 @@ from enum import Enum
 from pathlib import Path
 
 from zerograd.errors import SourceError, UsageError, missing
-from zerograd.source.abstract import acts
+from zerograd.source.acts import acts
 from zerograd.source.files.discover import python_files, read_text
+from zerograd.source.relevance import may_train
 from zerograd.source.text.parsing import parse
-from zerograd.source.text.triggers import may_train
 
 _below: list[str] = []  # folders that the user has asked to count
 

@@ -18,6 +18,8 @@ for i, (x, y) in enumerate(loader):
     loss = nn.functional.mse_loss(model(x), y) / accumulation_steps
     loss.backward()
     optimizer.step()  # error: [ZG106]
+    if (i + 1) % accumulation_steps == 0:
+        print(f"update {(i + 1) // accumulation_steps}")
 """
 
 GOOD = """\

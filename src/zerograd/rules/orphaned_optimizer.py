@@ -56,6 +56,7 @@ _SENTENCES = {
 def breaks(one: Orphaned) -> Iterator[Broken]:
     """A step of parameters that no loss goes through any more."""
     names = {"what": one.what, "model": one.model, "optimizer": one.optimizer}
+    names |= {"step": one.what, "held": one.model}  # of a run, which sees the step and what it holds
     related: tuple[Related, ...] = ()
     if one.made_at is not None and one.how is Orphaning.REPLACED:
         related = (Related(one.made_at, "gives the optimizer its parameters"),)

@@ -15,7 +15,7 @@ of torch's optimizers uses.
 from collections.abc import Iterator
 
 from zerograd.core.findings import Severity
-from zerograd.core.world import Kept
+from zerograd.core.world import By, Kept
 from zerograd.rules.rule import Broken, Fix, Question, Rule, Sees, idiom
 from zerograd.rules.scenery import PLAIN
 
@@ -42,16 +42,26 @@ print(total / len(loader))
 """
 
 
-_KEPT = "{what} keeps the graphs of all iterations"
-
-
 DROP = "call backward() without retain_graph=True"
+_KEPT = {
+    By.SUM: "{what} keeps the graphs of all iterations",
+    By.RETAINED: "{what} keeps a graph that nothing uses again",
+    By.RECORDED: "{what} keeps the graph of the gradients, which nothing uses",
+    By.CARRIED: "{what} goes on from the graph of the previous iteration, whose backward() has run",
+}
+_CURES = {
+    By.RETAINED: DROP,
+    By.RECORDED: "call it without create_graph=True",
+    By.CARRIED: "detach() what the previous iteration has left, before you use it",
+}
 
 
 def breaks(kept: Kept) -> Iterator[Broken]:
-    """A graph that outlives its iteration. Where a backward has freed what it had saved, it costs little."""
-    severity = Severity.NOTE if kept.freed else None
-    yield Broken(kept.site, kept.certain, {"what": kept.what}, _KEPT, severity=severity)
+    """A graph that outlives its iteration. Where a backward has freed what it had saved, it costs little; so does one
+    that is kept for a moment."""
+    severity = Severity.NOTE if kept.freed or kept.by is By.RETAINED else None
+    names = {"what": kept.what}
+    yield Broken(kept.site, kept.certain, names, _KEPT[kept.by], _CURES.get(kept.by, ""), severity)
 
 
 RULE = Rule(

@@ -37,7 +37,7 @@ for i, (x, y) in enumerate(loader):
 """
 
 
-_SHIFTED = "{test} gives the first group another size than the others ({size})"
+_SHIFTED = "{test} gives the first group another size than others"
 _INVERTED = "{test} is inverted: it steps everywhere but at the end of a group"
 _LONGER = "{test} makes every group one micro-batch too long"
 

@@ -38,11 +38,9 @@ def breaks(one: Unowned) -> Iterator[Broken]:
     """Parameters that losses reach and no step moves."""
     names = {"optimizer": one.optimizer, "parameters": one.parameters}
     message, cure, part = "", "", "creates the optimizer"
-    if one.why is Neglect.UNHELD:
-        names["parameters"] = f"the parameters of {one.parameters}"
-    elif one.why is Neglect.NEVER_STEPPED:
+    if one.why is Neglect.NEVER_STEPPED:
         message, cure, part = _NEVER_STEPPED, "call {optimizer}.step() after that backward()", "computes the gradients"
-    else:
+    elif one.why is Neglect.LEFT_OUT:
         message = _LEFT_OUT
         cure = "append {parameters} to the parameter groups of the optimizer, like the groups before it"
     related = (Related(one.beside, part),) if one.beside is not None else ()

@@ -2,6 +2,6 @@
 
 Read in this order: statements, sites; slots, books, values, proof, handwork; account (one optimizer), accounts (all of
 them); deposit (one backward), work, thread, stepping, routine, pace; sureness, single, judging (lifecycle rules);
-detector, detectors and the idioms (leaks, groups, waste, owners, scaling, clipping, schedules, doubled, syncing,
-retained, keepers, reductions, nones); watcher, surroundings, retelling, replays, hooks and audit.
+detector, detectors and the idioms (leaks, groups, waste, owners, leaves, scaling, clipping, schedules, doubled,
+syncing, replicas, retained, keepers, reductions, nones); watcher, surroundings, retelling, replays, hooks and audit.
 """

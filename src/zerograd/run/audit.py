@@ -141,7 +141,8 @@ class Audit:
         rest = f"{many(self.backwards, 'backward')}, {many(self.slots, 'slot')}"
         counted = f"{coverage.share}, {rest} audited" if coverage.whole else f"{coverage.share} audited, {rest}"
         if self.backwards and not self.steps:
-            return f"{counted}; not audited: no torch.optim.Optimizer has stepped"
+            found = f"{tally(self.findings, possible=possible, notes=notes)}; " if self._found else ""
+            return f"{found}{counted}; not audited: no torch.optim.Optimizer has stepped"
         verdict = self._verdict(possible=possible, notes=notes)
         parts = [verdict, counted, coverage.why, f"rules not audited: {lost}" if lost else ""]
         return "; ".join(part for part in parts if part)

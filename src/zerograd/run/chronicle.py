@@ -50,6 +50,11 @@ class Chronicle:
         self._found: dict[tuple[object, ...], int] = {}
         self._post = Post()
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether somebody wants to be told what happens."""
+        return self._log is not None
+
     # Events
 
     def opened(self, account: Account, optimizer: Optimizer) -> Callable[[Members, Event], None] | None:

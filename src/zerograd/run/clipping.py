@@ -1,4 +1,4 @@
-"""Clips: whom a clip reached (ZG306: nobody), and whether it is meant to shorten anything.
+"""Clips: whether a clip reached anybody, and whether it is meant to shorten anything.
 
 A clip is an event of every optimizer whose parameters it was given; what is wrong with it is told by the state that it
 finds. Here is what the state cannot tell: that it was given nothing, and that its limit only measures.
@@ -7,6 +7,7 @@ finds. Here is what the state cannot tell: that it was given nothing, and that i
 import types
 
 from zerograd.core.events import Site
+from zerograd.core.world import Exhausted
 from zerograd.run.detector import Detector
 from zerograd.run.settings import entries, holders
 from zerograd.run.sites import names_in, user_frame
@@ -15,13 +16,13 @@ _LIMITLESS = 1e6  # a clip with such a limit measures the norm
 
 
 class Clipping(Detector):
-    codes = ("ZG306",)
+    tells = (Exhausted,)
 
     def reached_nobody(self, site: Site) -> None:
         """A clip was given no parameter at all."""
         name = _exhausted(user_frame())
         if name is not None:
-            self.say("ZG306", site, certain=True, name=name, consumer="the optimizer")
+            self.tell(Exhausted(site, name, "the optimizer", True))
 
 
 def limits(max_norm: object) -> bool:

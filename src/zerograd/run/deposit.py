@@ -18,6 +18,14 @@ def scalar(roots: Sequence[Tensor]) -> Tensor | None:
     return loss.detach() if isinstance(loss, Tensor) and loss.numel() == 1 else None
 
 
+def is_finite(loss: Tensor | None) -> bool:
+    """Whether a loss is a number, or cannot be read."""
+    try:
+        return loss is None or math.isfinite(float(loss))
+    except Exception:  # fake, meta, or a graph that is being captured
+        return True
+
+
 class Deposit:
     """A backward. The same object stands in the window of every optimizer whose slots it hit."""
 
@@ -48,10 +56,7 @@ class Deposit:
 
     def finite(self) -> bool:
         """Whether its loss is a number. Waits for the answer where it lies on a device."""
-        try:
-            return self.loss is None or math.isfinite(float(self.loss))
-        except Exception:  # fake, meta, or a graph that is being captured
-            return True
+        return is_finite(self.loss)
 
     def items(self) -> tuple[tuple[str, float], ...]:
         """Over how many items its loss is a mean or a sum, where that was read."""

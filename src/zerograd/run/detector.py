@@ -8,7 +8,7 @@ from torch import Tensor
 from zerograd.core.events import Event, Site
 from zerograd.core.findings import Finding, Related
 from zerograd.rules.rule import Rule
-from zerograd.rules.telling import note
+from zerograd.rules.telling import answer, note
 from zerograd.run.deposit import Deposit
 
 if TYPE_CHECKING:  # the account holds a window and knows no detector
@@ -19,10 +19,19 @@ class Detector:
     """Deaf to everything. A detector overrides what it needs to hear."""
 
     codes: tuple[str, ...] = ()
+    tells: tuple[type, ...] = ()  # the kinds of facts of the world that it tells of; the rules that ask for them judge
 
     def __init__(self, rules: Mapping[str, Rule], report: Callable[[Finding], None]) -> None:
-        self.rules = {code: rules[code] for code in self.codes if code in rules}
+        asking = [code for code, rule in rules.items() if rule.asks is not None and rule.asks.about in self.tells]
+        self.rules = {code: rules[code] for code in (*self.codes, *asking) if code in rules}
         self._report = report
+
+    def tell(self, fact: tuple[object, ...], led: Sequence[tuple[Event | Site, str]] = ()) -> None:
+        """A fact of the world, as `core/world.py` names it: the rules that ask for its kind say what it means."""
+        for rule in self.rules.values():
+            if rule.asks is not None and isinstance(fact, rule.asks.about):
+                for broken in rule.asks.breaks(fact):
+                    self.say_as(answer(rule, broken), led)
 
     def say(
         self, code: str, site: Site, *, certain: bool, led: Sequence[tuple[Event | Site, str]] = (), **names: str

@@ -19,9 +19,11 @@ from zerograd.run.doubled import Doubled
 from zerograd.run.graph import Survey, survey
 from zerograd.run.groups import Groups
 from zerograd.run.leaks import Leaks
+from zerograd.run.leaves import Leaves
 from zerograd.run.nones import Nones
 from zerograd.run.owners import Owners
 from zerograd.run.reductions import Reductions
+from zerograd.run.replicas import Replicas
 from zerograd.run.retained import Retained
 from zerograd.run.scaling import Scaling
 from zerograd.run.schedules import Schedules
@@ -40,8 +42,10 @@ class Detectors:
         self.syncing, self.retained, self.nones = Syncing(known, say), Retained(known, say), Nones(known, say)
         self._owners, self.groups, self._leaks = Owners(known, say), Groups(known, say), Leaks(known, say)
         reading = [Reductions(known, say)] if full else []
-        idioms = [self._leaks, Waste(known, say), self.groups, self._owners]
-        self._listening: list[Detector] = [*reading, *idioms, self.retained, self.syncing, self.scaling]
+        self._leaves = Leaves(known, say)
+        idioms = [self._leaks, Waste(known, say), self.groups, self._owners, self._leaves]
+        replicas = Replicas(known, say, syncing=self.syncing)
+        self._listening: list[Detector] = [*reading, *idioms, self.retained, self.syncing, replicas, self.scaling]
         self._ears = _ears(self._listening)
         self.lost: tuple[str, ...] = ()  # rules whose detector has failed
         self.doubled = Doubled(known, say)
@@ -55,7 +59,7 @@ class Detectors:
                 self._report(finding)
 
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Accounts, *, kept: bool) -> None:
-        if roots and (accounts.expecting or accounts.ours()):
+        if roots:
             found = self._survey(deposit.site, roots, accounts)
             deposit.passed, deposit.alone = found.behind, found.alone
             deposit.reached, deposit.fills, deposit.probes = found.leads_somewhere, found.owned, bool(found.inputs)
@@ -69,7 +73,7 @@ class Detectors:
             except Exception:
                 self._listening.remove(detector)
                 self._ears = _ears(self._listening)
-                self.lost += detector.codes
+                self.lost += tuple(dict.fromkeys((*detector.codes, *detector.rules)))
 
     def _survey(self, site: Site, roots: Sequence[Tensor], accounts: Accounts) -> Survey:
         turnovers = accounts.clock.turnovers
@@ -81,6 +85,7 @@ class Detectors:
                 for account in accounts.ours():
                     account.fed.strangers()
             self._leaks.surveyed(found)
+            self._leaves.surveyed(site, found)
             self.syncing.search()
         return found
 
@@ -92,7 +97,8 @@ class Detectors:
         """Whether nobody has to be told of this line's loss: it fills what it always did."""
         turnovers = accounts.clock.turnovers
         self._survey(site, roots, accounts)
-        return self._owners.done_with(site) and accounts.clock.turnovers == turnovers
+        done = self._owners.done_with(site) and self._leaves.done_with(site)
+        return done and accounts.clock.turnovers == turnovers
 
     def done_with(self, site: Site) -> bool:
         """Whether more backwards of this line, like those before, would tell nobody anything."""
@@ -102,6 +108,7 @@ class Detectors:
         """Tensors change places: keep no reference to any."""
         self._surveys.forget()
         self._owners.forget()
+        self._leaves.forget()
 
     def patience(self, account: Account, accounts: Accounts) -> float:
         """How many steps may starve before they are called so: gradients may go to parameters without an owner."""

@@ -93,13 +93,13 @@ def _engine(watcher: Watcher, undo: contextlib.ExitStack) -> None:
 def _steps(watcher: Watcher, undo: contextlib.ExitStack) -> None:
     @untraced
     def before(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Arguments | None:
-        closure = any(callable(value) for value in (*args, *kwargs.values()))
+        closure = any(map(callable, args)) or any(map(callable, kwargs.values()))
         watcher.before_step(optimizer, closure=closure, hooked=_hooked(optimizer))
         return _heard(args, kwargs, evaluated=lambda: watcher.evaluated(optimizer, hooked=_hooked(optimizer)))
 
     @untraced
     def after(optimizer: Optimizer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        watcher.after_step(optimizer, hooked=_hooked(optimizer))
+        watcher.after_step(optimizer, hooked=_hooked)
 
     undo.callback(torch_optimizer.register_optimizer_step_pre_hook(before).remove)
     undo.callback(torch_optimizer.register_optimizer_step_post_hook(after).remove)

@@ -14,10 +14,9 @@ from torch import Tensor
 from zerograd.core.events import Site
 from zerograd.run.account import Account
 from zerograd.run.chronicle import Chronicle
-from zerograd.run.deposit import Deposit
+from zerograd.run.deposit import is_finite
 from zerograd.run.naming import named
 from zerograd.run.posted import Post
-from zerograd.run.values import dense
 
 _AFFORDABLE = 600  # tensors whose norms are taken every time; of five times as many, every sixth time
 _LAUNCHED = 40  # the same on a device: it reads them while the host goes on, but each has to be asked for
@@ -41,9 +40,10 @@ class NonFinite(NamedTuple):
 
 class _Taken(NamedTuple):
     event: int
-    deposit: Deposit
+    loss: Tensor | None
+    site: Site
     step: int
-    parameters: list[Tensor]
+    filled: list[Tensor]
     sizes: list[Tensor]
     total: Tensor
     unmeasured: int
@@ -56,30 +56,35 @@ class Norms:
         self._post = Post()
         self._unmeasured = 0  # backwards since the last one that was
 
-    def take(self, account: Account, deposit: Deposit) -> tuple[tuple[str, float], ...]:
-        """A backward is over. Returns the numbers that are known already."""
-        on_cpu = deposit.loss is None or deposit.loss.device.type == "cpu"
+    def take(
+        self, account: Account, loss: Tensor | None, site: Site, *, ticked: int = 0
+    ) -> tuple[tuple[str, float], ...]:
+        """A backward is over. Returns the numbers that are known already.
+
+        `ticked`: steps that the account has not been told of.
+        """
+        on_cpu = loss is None or loss.device.type == "cpu"
         rest = len(account.slots.ids) // (_AFFORDABLE if on_cpu else _LAUNCHED)
-        if self._unmeasured < rest and not (on_cpu and not deposit.finite()):
+        if self._unmeasured < rest and not (on_cpu and not is_finite(loss)):
             self._unmeasured += 1
             return ()
         unmeasured, self._unmeasured = self._unmeasured, 0
-        parameters = [one for one in account.slots.parameters() if one.grad is not None]
+        filled, gradients = account.slots.filled()
         try:
             with torch.no_grad():
-                gradients = [dense(one.grad) for one in parameters if one.grad is not None]
                 sizes = list(torch._foreach_norm(gradients))
                 total = torch.linalg.vector_norm(torch.stack(sizes))
         except Exception:  # sparse, several devices, no gradients: there is no one norm
             return ()
-        taken = _Taken(self._chronicle.ordinal, deposit, account.steps, parameters, sizes, total, unmeasured)
+        step = account.steps + ticked
+        taken = _Taken(self._chronicle.ordinal, loss, site, step, filled, sizes, total, unmeasured)
         if total.device.type == "cpu":
             with contextlib.suppress(Exception):  # fake tensors have no values
-                return self._read(taken, [float(total), *_loss(deposit)])
+                return self._read(taken, [float(total), *_read(loss)])
             return ()
         self._post.collect()
-        loss = [deposit.loss] if deposit.loss is not None and deposit.loss.device == total.device else []
-        self._post.send([total, *loss], lambda numbers: self._chronicle.later(taken.event, self._read(taken, numbers)))
+        known = [loss] if loss is not None and loss.device == total.device else []
+        self._post.send([total, *known], lambda numbers: self._chronicle.later(taken.event, self._read(taken, numbers)))
         return ()
 
     def finish(self) -> None:
@@ -90,15 +95,15 @@ class Norms:
         """Named: the norm, and the loss if it is known."""
         norm, *loss = numbers
         if type(taken.total) is Tensor and self.first is None and not math.isfinite(norm):
-            pairs = zip(taken.parameters, taken.sizes, strict=True)
+            pairs = zip(taken.filled, taken.sizes, strict=True)
             bad = [one for one, size in pairs if not math.isfinite(float(size))]
             known = loss[0] if loss else math.nan
-            self.first = NonFinite(taken.step, taken.deposit.site, named(bad), known, taken.unmeasured)
+            self.first = NonFinite(taken.step, taken.site, named(bad), known, taken.unmeasured)
         return tuple(zip(("norm", "loss"), numbers, strict=False))
 
 
-def _loss(deposit: Deposit) -> list[float]:
+def _read(loss: Tensor | None) -> list[float]:
     try:
-        return [] if deposit.loss is None else [float(deposit.loss)]
+        return [] if loss is None else [float(loss)]
     except Exception:  # fake, meta, or being captured
         return []

@@ -1,4 +1,4 @@
-"""Parameters that receive gradients and belong to nobody (ZG008), and optimizers that hold what nobody uses (ZG010).
+"""Parameters that receive gradients and belong to nobody, and optimizers that hold what nobody uses.
 
 Before anyone is accused, every living optimizer is asked: one that has not stepped yet may hold them. A parameter whose
 values move is updated by hand, one whose gradient is cleared is looked after; neither is forgotten. Nor is a copy of
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from zerograd.core.events import Site
+from zerograd.core.world import Neglect, Orphaned, Orphaning, Unowned
 from zerograd.run.account import Account
 from zerograd.run.deposit import Deposit
 from zerograd.run.detector import Detector
@@ -41,14 +42,14 @@ class _Stray:
 
 
 class Owners(Detector):
-    codes = ("ZG008", "ZG010")
+    tells = (Unowned, Orphaned)
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._strays: dict[Site, dict[int, _Stray]] = {}
         self._told: set[Site] = set()
         self._asked: dict[Site, int] = {}  # how often somebody might have been told something
-        self._explained: set[int] = set()  # accounts that ZG010 was said of
+        self._explained: set[int] = set()  # accounts that hold what nobody uses, and were told so
 
     def done_with(self, site: Site) -> bool:
         return not self._strays.get(site)
@@ -120,7 +121,7 @@ class Owners(Detector):
             # Where no optimizer holds a part of a model, inputs are what is trained: images, latents, prompts.
             modules = not _unused([one for account in accounts for one in account.slots.parameters()])
             certain = modules and nobody_looks(user_frame())
-            self.say("ZG008", deposit.site, certain=certain, deposit=deposit.event.what, parameters=named(grown))
+            self.tell(Unowned(deposit.site, Neglect.UNHELD, named(grown), certain=certain))
 
     def _orphaned(self, account: Account, deposit: Deposit, forgotten: list[Tensor]) -> bool:
         """Whether an optimizer holds what nobody uses, while gradients go to what was forgotten. If so, it is said."""
@@ -140,8 +141,8 @@ class Owners(Detector):
             self._explained.add(account.number)
         held = f"{len(orphans)} parameter{'s' * (len(orphans) != 1)}"
         led = [(deposit.event, "computes gradients for parameters that it does not hold")]
-        names = {"step": step.what, "held": held, "used": named(forgotten)}
-        self.say("ZG010", step.site or deposit.site, certain=certain, led=led, **names)
+        site = step.site or deposit.site
+        self.tell(Orphaned(site, Orphaning.REPLACED, step.what, held, account.called, None, certain), led)
         return True
 
 

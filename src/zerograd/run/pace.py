@@ -38,7 +38,8 @@ class Pace:
             standing.content is Content.FRESH
             and not standing.fact.doubts
             and account.quiet
-            and bool(deposits)
+            # In full mode the losses of a window are compared; one alone has nothing to be compared with.
+            and bool(deposits if watcher.norms is None else len(deposits) == 1)
             and watcher.mine.scaler is None
             and all(one is account or one.idle for one in watcher.accounts.ours())
             and all(watcher.detectors.done_with(site) for site in {deposit.site for deposit in deposits})
@@ -66,9 +67,13 @@ class Pace:
 
     def deposited(self, *, raised: bool) -> None:
         """A backward of the routine is over."""
-        routine = self._watcher.mine.routine
+        watcher, routine = self._watcher, self._watcher.mine.routine
         account = routine.account()
-        if not routine.going or not (raised or not routine.deposited()):
+        if not routine.going:
+            return
+        if not raised and routine.deposited():
+            if watcher.norms is not None and account is not None:
+                watcher.norms.take(account, routine.loss, routine.site, ticked=routine.rounds)
             return
         self.leave()
         if account is None:

@@ -36,7 +36,7 @@ class Reductions(Detector):
         self._tasks: set[Site] = set()  # lines of which one step consumes what filled different parameters
 
     def done_with(self, site: Site) -> bool:
-        return False  # every loss is read
+        return True  # where a line goes on alone, as in a routine, there is nothing to compare
 
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
         if self.rules and len(roots) == 1 and roots[0].numel() == 1:

@@ -36,7 +36,7 @@ class Routine:
         self._account: ref[Account] | None = None
         self._held: Glimpse | None = None  # what the guards held after the last backward
         self._pattern: list[bool] = []  # which guards usually hold something then
-        self._rounds = 0  # that were ticked off
+        self.rounds = 0  # that were ticked off
         self._losses: list[Tensor | None] = []  # of the backwards that were ticked off since the last step; not read
 
     # Learning
@@ -63,7 +63,7 @@ class Routine:
             self._usual, self._alike = events, 0
             self._account = ref(account)
         self.going = self._alike >= self._needed
-        self._position = self._rounds = self.clips = 0
+        self._position = self.rounds = self.clips = 0
         self._pattern = account.slots.glimpse().held() if self.going else []
 
     # Going
@@ -75,6 +75,16 @@ class Routine:
         """Where the event that is due would happen."""
         return self._usual[self._position].site or Site("<unknown>", 0)
 
+    @property
+    def site(self) -> Site:
+        """Where the last event that was ticked off happened."""
+        return self._usual[self._position - 1].site or Site("<unknown>", 0)
+
+    @property
+    def loss(self) -> Tensor | None:
+        """Of the last backward that was ticked off; not read."""
+        return self._losses[-1]
+
     def passes(self, kind: Kind, site: Site) -> Event | None:
         """The event that is due, if it is this one."""
         due = self._usual[self._position]
@@ -84,7 +94,7 @@ class Routine:
         if kind is Kind.CONSUME:
             self._position = self.clips = 0
             self._losses = []
-            self._rounds += 1
+            self.rounds += 1
         return due
 
     def depositing(self, loss: Tensor | None) -> None:
@@ -113,7 +123,7 @@ class Routine:
         passed, account = self._usual[: self._position], self.account()
         losses, self._losses = self._losses, []
         if account is not None:
-            account.steps += self._rounds
+            account.steps += self.rounds
         self.going, self._alike, self._held, self._events = False, 0, None, list(passed)
         self._needed *= 2
         return passed, losses

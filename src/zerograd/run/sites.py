@@ -63,15 +63,17 @@ def user_frame() -> FrameType | None:
     """The innermost frame that is the user's; if there is none, the innermost of an installed package."""
     frame: FrameType | None = sys._getframe(1)
     second: FrameType | None = None
+    known, machinery = _known.get, _Whose.MACHINERY
     while frame is not None:
-        filename = frame.f_code.co_filename
-        whose = _known.get(filename)
-        if whose is None:
-            whose = _known[filename] = _whose(filename)
-        if whose is _Whose.USER:
-            return frame
-        if whose is _Whose.PACKAGE and second is None:
-            second = frame
+        whose = known(frame.f_code.co_filename)
+        if whose is not machinery:  # of a dozen frames all but one are
+            if whose is None:
+                filename = frame.f_code.co_filename
+                _known[filename] = _whose(filename)
+                continue
+            if whose is _Whose.USER:
+                return frame
+            second = frame if second is None else second
         frame = frame.f_back
     return second
 

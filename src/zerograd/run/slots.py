@@ -8,6 +8,7 @@ every gradient that seems to be the same may be another one. (A reference for ea
 objects for the garbage collector at every look.)
 """
 
+import contextlib
 import functools
 import operator
 from collections import Counter
@@ -19,9 +20,11 @@ from weakref import ref
 from torch import Tensor
 from torch.optim import Optimizer
 
-from zerograd.run.values import finite, largest, nonzero
+from zerograd.run.values import dense, finite, largest, nonzero
 
 _gradient = operator.attrgetter("grad")
+_is_sparse = operator.attrgetter("is_sparse")
+_version = operator.attrgetter("_version")
 _in_group = operator.itemgetter("params")
 _NOTHING = id(None)
 T = TypeVar("T")
@@ -90,7 +93,7 @@ class Glimpse(NamedTuple):
     versions: list[int]
 
     def held(self) -> list[bool]:
-        return [known is not None for known in self.guards]
+        return list(map(operator.is_not, self.guards, repeat(None)))
 
     def same(self, before: "Glimpse", *, clips: int) -> bool:
         """Whether they held it `before`, or that and so many clips have shortened it since."""
@@ -137,6 +140,16 @@ class Slots:
     def parameters(self) -> list[Tensor]:
         optimizer = self._optimizer()
         return [] if optimizer is None else list(chain.from_iterable(map(_in_group, optimizer.param_groups)))
+
+    def filled(self) -> tuple[list[Tensor], list[Tensor]]:
+        """The parameters that have a gradient, and the numbers of each gradient that this process holds."""
+        parameters = self.parameters()
+        gradients: list[Tensor] = list(map(_gradient, parameters))
+        if any(map(operator.is_, gradients, repeat(None))):
+            held = list(map(operator.is_not, gradients, repeat(None)))
+            parameters, gradients = list(compress(parameters, held)), list(compress(gradients, held))
+        plain = self._plain and not any(map(_is_sparse, gradients))
+        return parameters, gradients if plain else list(map(dense, gradients))
 
     def size(self) -> int:
         """How many there are now. Asks no parameter: a thousand of them are a thousand cache misses."""
@@ -205,7 +218,7 @@ class Slots:
         if missing == len(gradients):
             return self.nothing(missing)
         addresses = list(map(id, gradients))
-        standing = [None if (one := gradients[i]) is None else ref(one) for i in guards(len(gradients))]
+        standing = _references([gradients[i] for i in guards(len(gradients))])
         held = len(gradients) - missing
         return Look(addresses, self.versions(gradients), standing, held, self.turnover)
 
@@ -225,15 +238,19 @@ class Slots:
 
     def glimpse(self) -> Glimpse:
         gradients: list[Tensor | None] = list(map(_gradient, self.guarded()))
-        return Glimpse([None if one is None else ref(one) for one in gradients], self.versions(gradients))
+        return Glimpse(_references(gradients), self.versions(gradients))
 
     def versions(self, tensors: Sequence[Tensor | None]) -> list[int]:
         """The version of each; -1 for None."""
         if self._plain:
             try:
-                return [-1 if tensor is None else tensor._version for tensor in tensors]
-            except RuntimeError:  # inference tensors count no versions
+                return list(map(_version, tensors))
+            except AttributeError:  # None is among them
                 pass
+            except RuntimeError:  # inference tensors count no versions
+                return [-1 if tensor is None else version(tensor) for tensor in tensors]
+            with contextlib.suppress(RuntimeError):
+                return [-1 if tensor is None else tensor._version for tensor in tensors]
         return [-1 if tensor is None else version(tensor) for tensor in tensors]
 
     def sizes(self, slots: Iterable[int]) -> dict[int, Tensor | None]:
@@ -257,6 +274,14 @@ class Slots:
         """Those of these slots that hold a gradient of nothing but zeros."""
         sizes = self.sizes(slots)
         return {i for i, holds in zip(sizes, nonzero(list(sizes.values())), strict=True) if not holds}
+
+
+def _references(gradients: Sequence[Tensor | None]) -> list[ref[Tensor] | None]:
+    """To each; None for None."""
+    try:
+        return list(map(ref, gradients))  # type: ignore[arg-type]
+    except TypeError:  # None is among them
+        return [None if one is None else ref(one) for one in gradients]
 
 
 def version(tensor: Tensor) -> int:

@@ -20,14 +20,16 @@ _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 class Stepping:
     def __init__(self) -> None:
         self._open: list[tuple[ref[Optimizer], CodeType]] = []
+        self._known: CodeType | None = None  # of the last frame that has announced a step
 
     def begin(self, optimizer: Optimizer) -> bool:
         """A step is announced. Whether it is a step of its own, and not a part of one that is running."""
-        frame = _announcing(optimizer)
+        frame = _announcing(optimizer, self._known)
         if frame is None:
             return True
         self._forget_raised(frame.f_back)
         own = all(entry() is not optimizer for entry, _ in self._open)
+        self._known = frame.f_code
         self._open.append((ref(optimizer), frame.f_code))
         return own
 
@@ -37,7 +39,7 @@ class Stepping:
             pass
         if not self._open:
             return True
-        frame = _announcing(optimizer)
+        frame = _announcing(optimizer, self._known)
         self._forget_raised(frame.f_back if frame else None)
         return all(entry() is not optimizer for entry, _ in self._open)
 
@@ -68,11 +70,17 @@ class Stepping:
         self._open = kept
 
 
-def _announcing(optimizer: Optimizer) -> FrameType | None:
-    """The frame that called our hook: the innermost that is not ours and has the optimizer at hand."""
-    frame: FrameType | None = sys._getframe(1)
+def _announcing(optimizer: Optimizer, known: CodeType | None) -> FrameType | None:
+    """The frame that called our hook: the innermost that is not ours and has the optimizer at hand.
+
+    `known`: code that has announced a step before. Its frame is not asked again what it has at hand.
+    """
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
-        ours = frame.f_code.co_filename.startswith(_OURS)
+        code = frame.f_code
+        if code is known:
+            return frame
+        ours = code.co_filename.startswith(_OURS)
         if not ours and any(map(operator.is_, frame.f_locals.values(), repeat(optimizer))):
             return frame
         frame = frame.f_back

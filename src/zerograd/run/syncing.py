@@ -14,7 +14,8 @@ something between the ranks. A step that mixes both kinds of gradients, or a pro
 """
 
 import gc
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from weakref import ref
 
@@ -37,6 +38,14 @@ _PAST = "{step} uses gradients not averaged over the ranks: model() bypasses the
 _INSTEAD = "compute the loss through the DistributedDataParallel wrapper, not through model.module"
 
 
+def collectives(group: Any) -> int | None:
+    """How many a group has started so far. None: nobody counts them."""
+    try:
+        return int(group._get_sequence_number_for_group())
+    except Exception:  # a backend without numbers, or a group that is gone
+        return None
+
+
 class _Replica:
     """A module that was wrapped."""
 
@@ -54,11 +63,7 @@ class _Replica:
         return self.group is not None and self.group.size() == 1
 
     def collectives(self) -> int | None:
-        """How many its group has started so far. None: nobody counts them."""
-        try:
-            return int(self.group._get_sequence_number_for_group())
-        except Exception:  # a backend without numbers, or a group that is gone
-            return None
+        return collectives(self.group)
 
     def goes_its_own_ways(self) -> bool:
         return bool(getattr(self.module(), "_comm_hooks", ())) or self.before is None
@@ -74,7 +79,7 @@ class Syncing(Detector):
         self._searched = False  # for modules that were wrapped before anyone looked
         self._wasteful = 0
         self._largest = 0  # elements of the largest parameter of a replica
-        self._weights_meet = False  # the program itself has exchanged something as large as its weights
+        self.weights_meet = False  # the program itself has exchanged something as large as its weights
 
     def done_with(self, site: Site) -> bool:
         return not self._replicas or (bool(self._will_sync) and all(one.alone for one in self._replicas))
@@ -104,6 +109,14 @@ class Syncing(Detector):
         self._will_sync = bool(module.require_backward_grad_sync)
         self.wrapped(module).forwards += 1
 
+    def wrapped_by_group(self) -> Iterator[tuple[int, Any, frozenset[int]]]:
+        """The number of each wrapped module within its group, the group, and the ids of what it averages."""
+        counted: Counter[int] = Counter()
+        for one in self._replicas:
+            if one.module() is not None and one.group is not None:
+                yield counted[id(one.group)], one.group, one.parameters
+                counted[id(one.group)] += 1
+
     # Backwards
 
     def begins(self, deposit: Deposit, roots: Sequence[Tensor], accounts: Sequence[Account], *, kept: bool) -> None:
@@ -127,7 +140,7 @@ class Syncing(Detector):
         """The program itself calls a collective, with these."""
         tensors = (one for value in values for one in (value if isinstance(value, list) else [value]))
         sizes = (one.numel() for one in tensors if isinstance(one, Tensor))
-        self._weights_meet = self._weights_meet or 0 < self._largest <= max(sizes, default=0)
+        self.weights_meet = self.weights_meet or 0 < self._largest <= max(sizes, default=0)
 
     def consumed(self, account: Account) -> tuple[tuple[str, float], ...]:
         """What every rank must have alike: the norm of what a step over a whole replica consumes (trace/ranks.py)."""
@@ -148,9 +161,8 @@ class Syncing(Detector):
         if not synced or None in synced:
             return
         last = account.window.deposits[-1]
-        by_hand = account.window.all_reduced or account.window.edited or self._communicated(account)
-        if not synced[-1] and not by_hand:
-            if not self._weights_meet:
+        if not synced[-1] and not self.by_hand(account):
+            if not self.weights_meet:
                 past = last.past and not any(synced)  # nobody means to do that: who averages weights says no_sync()
                 certain = past or any(synced) or nobody_averages(user_frame())
                 self._drifts(step, last, past=past, certain=certain)
@@ -159,6 +171,10 @@ class Syncing(Detector):
             if self._wasteful >= _HABIT:
                 count = str(len(synced))
                 self.say("ZG501", last.site, certain=True, deposit=last.event.what, size=count)
+
+    def by_hand(self, account: Account) -> bool:
+        """Whether somebody may have averaged what the next step consumes."""
+        return account.window.all_reduced or account.window.edited or self._communicated(account)
 
     def _alone(self, account: Account) -> bool:
         return all(one.alone for one in self._of(account))

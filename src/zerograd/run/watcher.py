@@ -43,7 +43,7 @@ class Watcher:
         self._report = self.pace.counting(report)
         self._full, self._sample = full, max(1, sample)
         self.chronicle = Chronicle(log, full=full)
-        self.lean = not full and sample <= 2 and log is None  # a trace tells of every step
+        self.told_whole = sample > 2 or log is not None  # a trace tells of every step, a sample looks at few
         self.backwards = 0
         self.steps = 0
         self.slots = 0  # of the optimizers that stepped; kept here, because accounts die with their optimizers
@@ -155,7 +155,7 @@ class Watcher:
                     self.judge.deposit_on_clipped(account, deposit, fact, clipped)
                 account.window.add(deposit)
                 hit.append(account)
-                numbers = self.norms.take(account, deposit) if self.norms is not None else ()
+                numbers = self.norms.take(account, deposit.loss, deposit.site) if self.norms is not None else ()
                 self.chronicle.ends(Kind.DEPOSIT, lambda: numbers + deposit.items())  # noqa: B023
             account.habits.deposited(deposit.site, raised=raised)
             account.aliases.backward()
@@ -232,14 +232,14 @@ class Watcher:
             self._consume(account, step, optimizer, hooked=hooked)
             self.chronicle.begins(Kind.CONSUME)  # what the closure takes is no part of the step
 
-    def after_step(self, optimizer: Optimizer, *, hooked: bool) -> None:
+    def after_step(self, optimizer: Optimizer, *, hooked: Callable[[Optimizer], bool]) -> None:
         if self.mine.stepping.end(optimizer) and not self.mine.depth and not self.mine.routine.going:
             account = self.accounts.own(optimizer)
             if account is not None and not self.asleep and not self._wakes:
                 fed = account.closure.ends(self.mine.backwards)
                 # A closure that skips its batch (Lightning: training_step returns None) leaves nothing, and means it.
                 if fed is False and self.mine.step is not None and account.standing().content not in HOLLOW:
-                    self._consume(account, self.mine.step, optimizer, hooked=hooked)
+                    self._consume(account, self.mine.step, optimizer, hooked=hooked(optimizer))
                 if fed and not account.closure.judged:
                     self.not_audited("fed by a closure")
                     self.judge.fed(account, self.mine.step)
@@ -267,7 +267,7 @@ class Watcher:
                 account.reopen()
 
     def _consume(self, account: Account, event: Event, optimizer: Optimizer, *, hooked: bool) -> None:
-        plain = not (hooked or account.closure.running) and self.lean and self.pace.is_plain(account)
+        plain = not (hooked or account.closure.running or self.told_whole) and self.pace.is_plain(account)
         patience = partial(self.detectors.patience, account, self.accounts)
         left = not account.habits.nourished and self.mine.work().left_a_loss(account.work)
         scale = self.mine.scaler.get_scale if self.mine.scaler is not None else float
@@ -279,7 +279,8 @@ class Watcher:
                 self.detectors.doubled.stepping(account, event, others)
             account.habits.stepped(account.window.size())
         account.window.settle(account.number, self.accounts.clock.tick())
-        told = event if self.norms is None else event._replace(numbers=self.detectors.syncing.consumed(account))
+        read = self.norms is not None and self.chronicle.is_kept
+        told = event._replace(numbers=self.detectors.syncing.consumed(account)) if read else event
         account.consumed(self.chronicle.scaled(told, self.mine.scaler, optimizer))
         if not account.habits.nourished:
             account.work = self.mine.work()

@@ -18,8 +18,9 @@ from zerograd.source.files.discover import NOTEBOOK
 from zerograd.source.files.exclusion import Exclusion
 from zerograd.source.fixes.mending import Mended, mend
 from zerograd.source.notebooks.layout import read_cells
+from zerograd.source.relevance import may_train
 from zerograd.source.sweep import Reader, Settings
-from zerograd.source.text.triggers import may_allow, may_train
+from zerograd.source.text.addressed import may_allow
 
 _COLLECT = 40  # texts: the syntax trees of a long one are 2 MB
 _TRIED = 10  # texts, or more, that are read to try fixes

@@ -1,23 +1,19 @@
-"""Front end 1: text to events. Reads Python with `ast`, never runs it, needs no torch.
+"""Front end 1: source as an abstract run. Reads Python with `ast`, never runs it, needs no torch.
 
-The spine: sweep.py goes through many files, check.py through one. Below them, from the text up, each folder importing
-only what stands before it:
+The program is executed over abstract objects. What it does to gradients comes out as the events that run/ emits, and
+the rules judge both alike. The spine is check.py: open, execute every root, judge, ask, report. sweep.py goes through
+many files, relevance.py says which of them may train.
 
-    text      a file's words, lines and syntax tree
-    files     which files are read, and what stands beside them
-    names     what a name is bound to: an optimizer, a scaler, a schedule, a function of this project
-    counting  counters and tests: `if (i + 1) % N == 0:`, and what divides a loss
-    lowering  a function becomes a skeleton: events, jumps, calls; nothing else of Python is left
-    values    for the detectors: which assignment made a value, who hands it in, who sees it
-    graphs    for the detectors: which values have a graph, and what it goes through
+From the text up, each folder importing only what stands before it:
 
-What check.py's MOVED does not leave to the abstract run (abstract.py), detectors find, listed in idioms.py (one
-function) and wholes.py (one file):
-
-    order     clears, scales and updates in the wrong place
-    groups    accumulation that does not add up
-    learning  updates that change nothing, and gradients that reach nobody
-    memory    graphs that are kept for nothing
-
-fixes/ cures findings; notebooks/ makes programs of cells.
+    text       a file's lines, syntax tree and comments
+    files      which files are read, and which were read before
+    project    which definition a name means, across files
+    effects    what torch and its neighbours do: tables
+    heap       objects, values, regions of parameters
+    execute    statements, branches, loops and calls; events
+    questions  what one state and one event cannot show: the answers of core/world.py
+    acts       what a file does to gradients, and where
+    fixes      edits that cure a finding
+    notebooks  programs of cells
 """

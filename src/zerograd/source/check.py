@@ -1,117 +1,69 @@
-"""From a text to its findings.
+"""From a text to its findings: open the file, execute every root, judge what happens, ask the world, report."""
 
-Two readers, while the rules move from one to the other: the abstract run answers for the codes in MOVED, the old reader
-for all others. No finding comes from both.
-"""
-
-import ast
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from functools import lru_cache
+from typing import Any
 
-from zerograd.core.events import Kind
 from zerograd.core.findings import Finding, once
+from zerograd.core.judgement import Code
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
-from zerograd.rules.rule import Rule
-from zerograd.source import idioms, wholes
-from zerograd.source.groups import accumulation
-from zerograd.source.lowering.library import Library
-from zerograd.source.lowering.program import Program
-from zerograd.source.lowering.skeleton import Block, Call
-from zerograd.source.lowering.unfolding import waits_for_others
-from zerograd.source.names.scopes import Scope
-from zerograd.source.text.parsing import parse
+from zerograd.rules.rule import Question, Rule, Sees, idiom
+from zerograd.rules.telling import answer
+from zerograd.source.execute.execution import Execution
+from zerograd.source.execute.roots import Executed, execute_all
+from zerograd.source.project.files import Project
+from zerograd.source.project.index import File
+from zerograd.source.questions.verdicts import verdicts
+from zerograd.source.questions.world import SourceWorld
+from zerograd.source.relevance import trains
 from zerograd.source.text.suppression import JUDGED, allow
-from zerograd.source.text.triggers import may_train
-from zerograd.source.values.reading import File, Reading
-
-# The codes that the abstract run answers for.
-MOVED: frozenset[str] = frozenset(
-    [
-        *("ZG001", "ZG002", "ZG003", "ZG004", "ZG005", "ZG006", "ZG007", "ZG008"),
-        *("ZG009", "ZG010"),
-        *("ZG107", "ZG201", "ZG202", "ZG203", "ZG204"),
-        *("ZG301", "ZG302", "ZG303", "ZG304", "ZG305", "ZG306", "ZG401", "ZG403", "ZG501", "ZG502"),
-    ]
-)
-_FOLLOWED = frozenset({"ZG402"})  # told by what values are made of
 
 
 def check_text(
-    text: str, path: str = "<text>", *, rules: Iterable[Rule] = (), library: Library | None = None
+    text: str, path: str = "<text>", *, rules: Iterable[Rule] = (), project: Project | None = None
 ) -> list[Finding]:
     """The findings in one Python file, by line. Raises SourceError if it is not Python.
 
-    What the file imports is looked up in `library`; without one, no other file is read.
+    What the file imports is looked up in `project`; without one, no other file is read.
     """
     chosen = tuple(rule for rule in (rules or REGISTRY.values()) if rule.code in JUDGED)
-    if not may_train(text):
+    project = project or Project()
+    if not trains(text, path, project):
         return allow([], text, path, chosen)
+    codes = {rule.code for rule in chosen}
     try:
-        found = once([*_read(text, path, chosen, library), *_executed(text, path, chosen, library)])
+        file = project.open(path, text)
+        roots = execute_all(project, file, laws(), _report)
+        found = once(one for root in roots for one in root.told if one.code in codes and _is_here(one, root, file))
     except RecursionError:
         raise SourceError(f"{path}: is nested too deeply to be read", slug="not-python") from None
-    if library is not None:
-        found = [one for one in found if one.site.path == path or not library.allows(one)]
+    found = [one for one in found if one.site.path == path or not project.allows(one)]
     return allow(found, text, path, chosen)
 
 
-def _executed(text: str, path: str, chosen: tuple[Rule, ...], library: Library | None) -> list[Finding]:
-    """What the abstract run finds, of the rules that have moved to it."""
-    codes = {rule.code for rule in chosen} & MOVED
-    if not codes:
-        return []
-    from zerograd.source.abstract import check_abstractly  # 25 modules that no file needs while nothing has moved
-
-    found = check_abstractly(text, path, project=library.project if library is not None else None)
-    return [one for one in found if one.code in codes]
+@lru_cache(maxsize=1)
+def laws() -> Code[Rule]:
+    """The rules that one state and one event can break."""
+    return Code(rule for rule in REGISTRY.values() if Sees.SOURCE in rule.sees and rule.lacks is not idiom)
 
 
-def _read(text: str, path: str, chosen: tuple[Rule, ...], library: Library | None) -> list[Finding]:
-    """What the old reader finds, of the rules that have not."""
-    left = tuple(rule for rule in chosen if rule.code not in MOVED)
-    if not left:
-        return []
-    program = library.open(path, text) if library is not None else Program(parse(text, path), text, path)
-    checker = _Checker(program, left, text)
-    found = list(checker.findings())
-    if library is not None:
-        library.consulted(path, checker.asked)
-    return found
+@lru_cache(maxsize=1)
+def _asking() -> tuple[tuple[Rule, Question[Any]], ...]:
+    return tuple((rule, rule.asks) for rule in REGISTRY.values() if Sees.SOURCE in rule.sees and rule.asks is not None)
 
 
-class _Checker:
-    """Asks the detectors about every function that trains, and about the file."""
+def _report(ex: Execution) -> Iterator[Finding]:
+    """What the laws say of one root's events, and the rules of its world, wherever it stands."""
+    world = SourceWorld(ex)
+    yield from verdicts(ex, world)
+    for rule, question in _asking():
+        for one in world.every(question.about):
+            for broken in question.breaks(one):
+                yield answer(rule, broken)
 
-    def __init__(self, program: Program, rules: tuple[Rule, ...], text: str) -> None:
-        self._program = program
-        self._chosen = {rule.code for rule in rules}
-        self._file = File(program, text)
-        self.asked = self._file.asked
 
-    def findings(self) -> Iterator[Finding]:
-        module = self._program.module
-        tree, top = self._program.tree, self._program.roots.module
-        yield from self._idioms(module, tree, top)
-        yield from filter(self._is_sure, wholes.detect(self._file))
-        for function in self._program.roots.functions:
-            if function.node not in self._program.relevant:
-                continue
-            block = self._program.function(function)
-            yield from self._idioms(block, function.node, function.scope)
-        self._file.others.clear()
-        self._file.definitions.clear()  # they know the file: without a collector, nobody would ever let go of them
-
-    def _idioms(self, block: Block, function: ast.AST, scope: Scope) -> Iterator[Finding]:
-        if not block:
-            return
-        reading = Reading(function, block, scope, self._file)
-        found = idioms.detect(reading)
-        trains = any(act.kind in (Kind.DEPOSIT, Kind.CONSUME) for act in reading.acts)
-        if trains or (reading.parts(Call) and waits_for_others(block)):
-            found = chain(accumulation.detect(reading), found)
-        yield from filter(self._is_sure, found)
-
-    def _is_sure(self, finding: Finding) -> bool:
-        """Whether a finding is asked for, and nothing that it may rest on was left unfollowed."""
-        return finding.code in self._chosen and (self._file.patience >= 0 or finding.code not in _FOLLOWED)
+def _is_here(finding: Finding, root: Executed, file: File) -> bool:
+    if finding.site.path != file.path:
+        return root.is_own and root.lines is None  # in another file of the project, where this one leads
+    return root.lines is None or finding.site.line in root.lines

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from zerograd.core.findings import Finding
 from zerograd.errors import SourceError
 from zerograd.source.files.discover import NOTEBOOK, STDIN, read_text
-from zerograd.source.text.triggers import may_allow, may_train
+from zerograd.source.relevance import may_train
+from zerograd.source.text.addressed import may_allow
 
 if TYPE_CHECKING:
     from zerograd.source.files.cache import Cache
+    from zerograd.source.project.files import Project
 
 _COLLECT = 1000  # files
 _WORTH = 150  # files that train, for each process: it begins with 0.3 s of its own and reads imports that others read
@@ -55,7 +57,7 @@ class Reader:
         gc.disable()  # syntax trees are many small objects without cycles: looking for some costs a third of the time
         from zerograd.rules import REGISTRY  # 40 ms in all: not for files that train nothing
         from zerograd.source.check import check_text
-        from zerograd.source.lowering.library import Library
+        from zerograd.source.project.files import Project
 
         atexit.register(gc.freeze)  # nor is it worth looking through what is left when the process ends: a tenth
         self._check = check_text
@@ -63,7 +65,7 @@ class Reader:
         self._all = settings.codes is None
         self._notes = settings.notes
         self._cache = _cache(settings)
-        self._library = Library()
+        self._project = Project(".")
         self._count = 0
 
     def read(self, target: Target, text: str | None = None) -> Outcome:
@@ -76,7 +78,7 @@ class Reader:
         except SourceError as error:
             return Outcome(trouble=error.what, hides_training=text is not None and may_train(text))
         if self._cache is not None and target.path != STDIN and not remarks:
-            self._cache.put(target.shown, text, findings, self._library.looked_for(target.shown))
+            self._cache.put(target.shown, text, findings, self._project.looked_for(target.shown))
         return Outcome(findings, remarks=remarks)
 
     def judge(self, text: str, path: str, *, fixes: bool = True) -> tuple[list[Finding], Sequence[str]]:
@@ -88,17 +90,15 @@ class Reader:
         return judge_notebook(text, path, lambda program: self._judge_program(program, path, fixes=fixes))
 
     def _judge_program(self, text: str, path: str, *, fixes: bool) -> list[Finding]:
-        findings = self._check(text, path, rules=self._rules, library=self._library)
+        findings = self._check(text, path, rules=self._rules, project=self._project)
         if not findings or not fixes:
             return findings
         from zerograd.source.fixes.offering import offer  # for the few files that have findings
 
         everything = findings if self._all else None
-        program = self._library.open(path, text)
-        check = partial(self._check, path=path, library=self._library)
-        fixed = offer(findings, text, path, check, everything, notes=self._notes, project=self._library.project)
-        self._library.put_back(program, text)  # whoever imports it shall not see what was tried
-        self._library.project.open(path, text)
+        check = partial(self._check, path=path, project=self._project)
+        fixed = offer(findings, text, path, check, everything, notes=self._notes, project=self._project)
+        self._project.open(path, text)  # whoever imports it shall not see what was tried
         return fixed
 
 
@@ -118,6 +118,7 @@ def sweep(
 def _glance(targets: Sequence[Target], settings: Settings) -> tuple[list[Outcome], list[int]]:
     """The outcomes that cost nothing; and which targets are left."""
     cache = None
+    others: list[Project] = []  # made when it is asked for
     outcomes = [Outcome()] * len(targets)
     left: list[int] = []
     for number, target in enumerate(targets):
@@ -126,7 +127,7 @@ def _glance(targets: Sequence[Target], settings: Settings) -> tuple[list[Outcome
         except SourceError as error:
             outcomes[number] = Outcome(trouble=error.what)
             continue
-        if not may_train(text) and not may_allow(text):
+        if not may_train(text) and not may_allow(text) and not _leads_to_training(text, target.shown, others):
             if target.path.endswith(NOTEBOOK) and (trouble := _cut_off(text, target.shown)):
                 outcomes[number] = Outcome(trouble=trouble, hides_training=True)
             continue
@@ -140,6 +141,17 @@ def _glance(targets: Sequence[Target], settings: Settings) -> tuple[list[Outcome
         else:
             outcomes[number] = Outcome(known)
     return outcomes, left
+
+
+def _leads_to_training(text: str, path: str, projects: "list[Project]") -> bool:
+    """Whether a file that names nothing of training leaves it to one that it imports."""
+    if "torch" not in text or path == STDIN:
+        return False
+    from zerograd.source.project.files import Project  # 10 ms: not for files that have nothing to do with torch
+    from zerograd.source.relevance import trains
+
+    projects += [] if projects else [Project(".")]
+    return trains(text, path, projects[0])
 
 
 def _cut_off(text: str, path: str) -> str:

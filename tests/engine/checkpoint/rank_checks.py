@@ -255,7 +255,7 @@ def check_a_save_that_fails_on_one_rank(rank: int, ranks: int) -> None:
                 assert {"raises": "mine", "cannot be kept": "is a object"}.get(how, "No space left") in said, said
             finally:
                 os.fsync, os.mkdir = usual
-            assert time.monotonic() - begun < 10  # the ranks' time limit is 20 s
+            assert time.monotonic() - begun < int(os.environ["TIMEOUT"])  # nobody has waited for the limit
             kept.fails, kept.value = "", 1
             steps(model, step, range(2, 4), rank)
             saved.save()

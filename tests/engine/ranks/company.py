@@ -14,11 +14,12 @@ import traceback
 from contextlib import ExitStack
 from pathlib import Path
 
-LIMIT = 400  # seconds for all checks of a file: a hang is a failure, not a wait
+LIMIT = 900  # seconds for all checks of a file: a hang is a failure, not a wait
+PATIENCE = 300  # seconds for all ranks to have started: on a busy machine one imports torch long before another
 
 
 def told_by(
-    checks: str, folder: Path, *, ranks: int, only: tuple[str, ...] = (), timeout: int = 20
+    checks: str, folder: Path, *, ranks: int, only: tuple[str, ...] = (), timeout: int = 60
 ) -> dict[str, list[str]]:
     """What each rank says about each check, or about these: "ok", or how it failed."""
     tests = Path(__file__).parents[2]
@@ -66,14 +67,12 @@ def _main(checks: str, folder: str, rank: int, ranks: int, only: list[str]) -> N
     import torch.distributed as dist
 
     torch.set_num_threads(1)
-    dist.init_process_group(
-        "gloo",
-        init_method=f"file://{folder}/meeting",
-        rank=rank,
-        world_size=ranks,
-        timeout=datetime.timedelta(seconds=int(os.environ["TIMEOUT"])),
-    )
     module = importlib.import_module(checks)
+    store = dist.FileStore(f"{folder}/meeting", ranks)
+    store.set(f"ready {rank}", "")
+    store.wait([f"ready {one}" for one in range(ranks)], datetime.timedelta(seconds=PATIENCE))
+    limit = datetime.timedelta(seconds=int(os.environ["TIMEOUT"]))
+    dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks, timeout=limit)
     said = {}
     for name in only or names_of(checks):
         try:

@@ -684,7 +684,7 @@ def check_a_failure_in_a_forward_under_each(rank: int, ranks: int) -> None:
                 assert (rank, number) == (1, 1)
             except PeerFailed as error:
                 assert "rank 1 failed: OutOfMemoryError('in forward')" in str(error)
-            assert time.monotonic() - begun < 10
+            assert time.monotonic() - begun < int(os.environ["TIMEOUT"])
             assert torch.equal(before, weights(model)) == (number == 1)
         same_everywhere(weights(model))
 

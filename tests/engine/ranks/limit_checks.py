@@ -1,5 +1,6 @@
 """A rank that fails where no vote can help, inside a collective of the wrapper's: the others wait for the limit."""
 
+import os
 import time
 import warnings
 
@@ -42,7 +43,7 @@ def _fails_inside(model: nn.Module, rank: int) -> None:
         assert "rank 1 failed: OutOfMemoryError('injected')" in str(error), error
     else:
         raise AssertionError("nobody was told")
-    assert time.monotonic() - begun < 3 * 8
+    assert time.monotonic() - begun < 5 * int(os.environ["TIMEOUT"])
     assert step.committed == 2
     assert step.outcome.kind.value == "rolled_back"
 

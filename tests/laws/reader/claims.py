@@ -16,7 +16,7 @@ from zerograd.core.events import Event, Kind
 from zerograd.core.world import Params
 from zerograd.core.world import Region as Part
 from zerograd.errors import SourceError
-from zerograd.source.abstract import laws
+from zerograd.source.check import laws
 from zerograd.source.execute import statements
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.roots import execute_all

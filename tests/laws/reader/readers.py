@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from zerograd.core.findings import Certainty, Finding, Severity
-from zerograd.source.abstract import check_abstractly
 from zerograd.source.check import check_text
-from zerograd.source.lowering.library import Library
 from zerograd.source.project.files import Project
 
 MAIN = "program.py"
@@ -31,13 +29,8 @@ Reader = Callable[[Files], Answer]
 
 
 def present_reader(files: Files) -> Answer:
-    """What `check_text` says of the program today, other files being read where it imports them."""
+    """What `check_text` says of the program, other files being read where it imports them."""
     return _in_folder(files, _checked)
-
-
-def abstract_reader(files: Files) -> Answer:
-    """What the abstract run says of it."""
-    return _in_folder(files, _executed)
 
 
 def _in_folder(files: Files, told: Callable[[str, str], list[Finding]]) -> Answer:
@@ -50,11 +43,7 @@ def _in_folder(files: Files, told: Callable[[str, str], list[Finding]]) -> Answe
 
 
 def _checked(text: str, folder: str) -> list[Finding]:
-    return check_text(text, str(Path(folder) / MAIN), library=Library(folder) if folder else None)
-
-
-def _executed(text: str, folder: str) -> list[Finding]:
-    return check_abstractly(text, str(Path(folder) / MAIN), project=Project(folder) if folder else None)
+    return check_text(text, str(Path(folder) / MAIN), project=Project(folder) if folder else None)
 
 
 def _answer(told: list[Finding]) -> Answer:

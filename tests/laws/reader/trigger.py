@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from laws.reader.corpus import Case
 from laws.reader.metamorphic import parses
 from laws.reader.rewrites import REWRITES, rewritten
-from zerograd.source.text.triggers import may_train
+from zerograd.source.relevance import may_train
 
 Trigger = Callable[[str], bool]
 

@@ -1,6 +1,6 @@
 """A training program in the tests' own words, and what the abstract run says of it."""
 
-from zerograd.source.abstract import check_abstractly
+from zerograd.source.check import check_text
 
 MADE = """\
 import torch
@@ -15,7 +15,7 @@ loader = [(torch.randn(8, 4), torch.randn(8, 1)) for _ in range(4)]
 
 def found(body: str, *, made: str = MADE) -> list[tuple[str, str]]:
     """(code, certainty) of each finding, by line."""
-    return [(one.code, one.certainty.value) for one in check_abstractly(made + body, "program.py")]
+    return [(one.code, one.certainty.value) for one in check_text(made + body, "program.py")]
 
 
 def certain(body: str, *, made: str = MADE) -> list[str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from zerograd.core.findings import Certainty
-from zerograd.source.abstract import check_abstractly
+from zerograd.source.check import check_text
 
 SCENE = """
 import itertools
@@ -24,7 +24,7 @@ CLIP = "nn.utils.clip_grad_norm_(ps, 1.0)"
 
 def found(made: str, given: str = "ps", read: str = CLIP) -> set[Certainty]:
     text = SCENE.format(made=made, given=given, read=read)
-    return {one.certainty for one in check_abstractly(text) if one.code == "ZG306"}
+    return {one.certainty for one in check_text(text) if one.code == "ZG306"}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from zerograd.core.findings import Certainty
-from zerograd.source.abstract import check_abstractly
+from zerograd.source.check import check_text
 from zerograd.source.project.files import Project
 
 ENGINE = """\
@@ -43,7 +43,7 @@ for x, y in loader:
 def _certain(text: str, folder: Path | None = None) -> list[str]:
     project = Project(str(folder)) if folder is not None else None
     path = str(folder / "engine.py") if folder is not None else "engine.py"
-    findings = check_abstractly(text, path, project=project)
+    findings = check_text(text, path, project=project)
     return [one.code for one in findings if one.certainty is Certainty.CERTAIN]
 
 

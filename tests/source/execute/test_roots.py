@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from source.execute.reading import MADE, certain
-from zerograd.source.abstract import check_abstractly
+from zerograd.source.check import check_text
 from zerograd.source.execute import roots
 from zerograd.source.execute.execution import Execution
 from zerograd.source.project.files import Project
@@ -65,20 +65,20 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def test_a_caller_is_executed_once_for_all_whom_it_leads_to(executed: list[tuple[str, str]], project: Project) -> None:
-    alone = [check_abstractly(text, name, project=Project(str(Path.cwd()))) for name, text in PARTS.items()]
+    alone = [check_text(text, name, project=Project(str(Path.cwd()))) for name, text in PARTS.items()]
     assert executed.count(("main.py", "train")) == 3
     executed.clear()
-    assert [check_abstractly(text, name, project=project) for name, text in PARTS.items()] == alone
+    assert [check_text(text, name, project=project) for name, text in PARTS.items()] == alone
     assert executed.count(("main.py", "train")) == 2  # for those who call it, and for its own file
     assert [[one.code for one in found] for found in alone] == [[], ["ZG001"], ["ZG001"]]
 
 
 def test_a_change_of_a_file_is_seen(project: Project) -> None:
-    before = check_abstractly(PARTS["stepping.py"], "stepping.py", project=project)
+    before = check_text(PARTS["stepping.py"], "stepping.py", project=project)
     mended = PARTS["main.py"].replace("move(model, optimizer)", "move(model, optimizer)\n        optimizer.zero_grad()")
-    assert check_abstractly(mended, "main.py", project=project) == []
+    assert check_text(mended, "main.py", project=project) == []
     assert [one.code for one in before] == ["ZG001"]
-    assert check_abstractly(PARTS["stepping.py"], "stepping.py", project=project) == []
+    assert check_text(PARTS["stepping.py"], "stepping.py", project=project) == []
 
 
 def test_a_root_that_cannot_be_finished_is_left_early(monkeypatch: pytest.MonkeyPatch) -> None:

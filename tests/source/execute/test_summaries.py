@@ -7,10 +7,11 @@ import pytest
 
 from source.execute.reading import MADE, certain, found
 from zerograd.rules import REGISTRY
-from zerograd.source.abstract import CODES, check_abstractly
+from zerograd.source.check import check_text
 from zerograd.source.execute import calls
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.values import Value
+from zerograd.source.text.suppression import JUDGED
 
 LOGGER = """
 class Logger:
@@ -44,21 +45,21 @@ def _executing(*_: Any, run: Callable[[], Value] | None = None, **__: Any) -> Va
     return (run or _[-1])()
 
 
-@pytest.mark.parametrize("code", sorted(CODES))
+@pytest.mark.parametrize("code", sorted(JUDGED))
 def test_the_same_without_them(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with_them = [check_abstractly(text, "program.py") for text in (REGISTRY[code].bad, REGISTRY[code].good)]
+    with_them = [check_text(text, "program.py") for text in (REGISTRY[code].bad, REGISTRY[code].good)]
     monkeypatch.setattr(calls.summaries, "once", _executing)
-    assert [check_abstractly(text, "program.py") for text in (REGISTRY[code].bad, REGISTRY[code].good)] == with_them
+    assert [check_text(text, "program.py") for text in (REGISTRY[code].bad, REGISTRY[code].good)] == with_them
 
 
 def test_what_was_done_is_not_executed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     executed = []
     spend = Execution.spend
     monkeypatch.setattr(Execution, "spend", lambda ex: (executed.append(1), spend(ex)))
-    found = check_abstractly(MADE + LOGGER, "program.py")
+    found = check_text(MADE + LOGGER, "program.py")
     with_them = len(executed)
     monkeypatch.setattr(calls.summaries, "once", _executing)
-    assert check_abstractly(MADE + LOGGER, "program.py") == found
+    assert check_text(MADE + LOGGER, "program.py") == found
     assert with_them < len(executed) - with_them
 
 
@@ -160,10 +161,10 @@ for x, y in loader:
     executed = []
     spend = Execution.spend
     monkeypatch.setattr(Execution, "spend", lambda ex: (executed.append(1), spend(ex)))
-    found = check_abstractly(MADE + body, "program.py")
+    found = check_text(MADE + body, "program.py")
     with_them = len(executed)
     monkeypatch.setattr(calls.summaries, "once", _executing)
-    assert check_abstractly(MADE + body, "program.py") == found
+    assert check_text(MADE + body, "program.py") == found
     assert [one.code for one in found] == ["ZG001"]
     assert with_them < len(executed) - with_them
 

@@ -3,7 +3,7 @@
 import pytest
 
 from zerograd.core.findings import Certainty
-from zerograd.source.abstract import check_abstractly
+from zerograd.source.check import check_text
 
 HEAD = """\
 import torch
@@ -76,14 +76,14 @@ for x in loader:
 )
 def test_what_may_excuse_a_finding_is_told(text: str, at: str, why: str) -> None:
     whole = HEAD + text
-    findings = [one for one in check_abstractly(whole) if one.certainty is Certainty.POSSIBLE]
+    findings = [one for one in check_text(whole) if one.certainty is Certainty.POSSIBLE]
     told = {(place.site.line, place.message) for one in findings for place in one.related}
     line = whole[: whole.rindex(at)].count("\n") + 1
     assert (line, f"only possible: {why}") in told
 
 
 def test_nothing_excuses_what_is_certain() -> None:
-    findings = check_abstractly(HEAD + CALL.format("eval()"))
+    findings = check_text(HEAD + CALL.format("eval()"))
     assert [one.certainty for one in findings] == [Certainty.CERTAIN]
     assert not any("only possible" in place.message for one in findings for place in one.related)
 
@@ -104,5 +104,5 @@ for x in loader:
         optimizer.step()
 """
     )
-    (finding,) = [one for one in check_abstractly(text) if one.code == "ZG001"]
+    (finding,) = [one for one in check_text(text) if one.code == "ZG001"]
     assert [place.site.line for place in finding.related] == [14]

@@ -1,6 +1,6 @@
 """Clears that have nothing to clear, and zeros that nobody needs."""
 
-from zerograd.source.abstract import check_abstractly
+from zerograd.source.check import check_text
 
 SCENE = """
 import torch
@@ -16,7 +16,7 @@ def train(model, loader, opt):
 
 def found(before: str, behind: str = "opt.step()") -> list[str]:
     text = SCENE.format(before=before, behind=behind)
-    return [one.code for one in check_abstractly(text) if one.code in ("ZG401", "ZG403")]
+    return [one.code for one in check_text(text) if one.code in ("ZG401", "ZG403")]
 
 
 def test_a_clear_behind_another_one_finds_nothing() -> None:

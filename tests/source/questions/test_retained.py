@@ -4,7 +4,7 @@ import pytest
 
 from source.execute.reading import MADE, certain
 from zerograd.core.findings import Severity
-from zerograd.source.abstract import check_abstractly
+from zerograd.source.check import check_text
 
 BODY = """
 {before}
@@ -52,7 +52,7 @@ def test_what_is_let_go(before: str, kept: str) -> None:
 def test_a_graph_that_backward_has_freed_is_a_note() -> None:
     freed = BODY.format(before="total = 0.0", kept="total += loss")
     whole = BODY.format(before="total = 0.0", kept="total += F.l1_loss(model(x), y)")
-    told = [[one.severity for one in check_abstractly(MADE + body)] for body in (freed, whole)]
+    told = [[one.severity for one in check_text(MADE + body)] for body in (freed, whole)]
     assert told == [[Severity.NOTE], [Severity.WARNING]]
 
 

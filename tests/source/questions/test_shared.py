@@ -3,7 +3,7 @@
 import pytest
 
 from zerograd.core.findings import Certainty
-from zerograd.source.abstract import check_abstractly
+from zerograd.source.check import check_text
 
 SCENE = """
 import torch
@@ -28,7 +28,7 @@ def work(shared, opt, loader):
 
 def found(clears: str = "opt.zero_grad()", given: str = "mine.grad") -> set[Certainty]:
     text = SCENE.format(clears=clears, given=given)
-    return {one.certainty for one in check_abstractly(text) if one.code == "ZG305"}
+    return {one.certainty for one in check_text(text) if one.code == "ZG305"}
 
 
 def test_who_hands_its_gradient_over_and_keeps_it_hands_it_over_again() -> None:

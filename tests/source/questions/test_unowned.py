@@ -3,7 +3,7 @@
 import pytest
 
 from zerograd.core.findings import Certainty, Finding
-from zerograd.source.abstract import check_abstractly
+from zerograd.source.check import check_text
 
 SCENE = """
 import copy
@@ -26,7 +26,7 @@ LOOP = "loss = F.cross_entropy(head(model(x)), y)"
 
 def told(made: str = MADE, loop: str = LOOP) -> list[Finding]:
     text = SCENE.format(made=made, loop=loop)
-    return [one for one in check_abstractly(text) if one.code == "ZG008"]
+    return [one for one in check_text(text) if one.code == "ZG008"]
 
 
 def test_a_head_that_no_optimizer_holds() -> None:
@@ -47,6 +47,7 @@ def test_an_optimizer_that_is_never_stepped_is_where_it_is_told() -> None:
     [
         "optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.1)",
         "optimizer = torch.optim.SGD([{'params': net.parameters()} for net in (model, head)], lr=0.1)",
+        "given = list(model.parameters())\n    given.extend(head.parameters())\n    optimizer = torch.optim.SGD(given)",
         MADE + "\n    optimizer.add_param_group({'params': head.parameters()})",
         MADE + "\n    head.requires_grad_(False)",
         MADE + "\n    for p in head.parameters():\n        p.requires_grad = False",

@@ -4,7 +4,7 @@ import pytest
 
 from source.execute.reading import MADE
 from zerograd.core.world import Fit, Window
-from zerograd.source.abstract import laws
+from zerograd.source.check import laws
 from zerograd.source.execute.roots import execute_all
 from zerograd.source.project.files import Project
 from zerograd.source.questions.world import SourceWorld
@@ -50,9 +50,9 @@ def test_where_groups_begin(test: str, numbers: str, fit: Fit) -> None:
     assert only(test, numbers=numbers).fit is fit
 
 
-def test_a_guard_the_wrong_way_round_needs_a_loss_that_is_divided() -> None:
-    assert only("(i + 1) % n", backward="(F.mse_loss(model(x), y) / n)").fit is Fit.INVERTED
-    assert only("(i + 1) % n").fit is Fit.UNKNOWN
+@pytest.mark.parametrize("backward", ["F.mse_loss(model(x), y)", "(F.mse_loss(model(x), y) / n)"])
+def test_a_guard_the_wrong_way_round(backward: str) -> None:
+    assert only("(i + 1) % n", backward=backward).fit is Fit.INVERTED
 
 
 @pytest.mark.parametrize(
@@ -434,3 +434,166 @@ def train(loader, n):
 """
     (window,) = windows(text)
     assert window.certain
+
+
+UNREAD = """
+from elsewhere import look
+
+def train(loader, n, every):
+    {before}
+    for i, (x, y) in enumerate(loader):
+        F.mse_loss(model(x), y).backward()
+        {inside}
+        if (i + 1) % n == 0:
+            {waiting}
+            optimizer.step()
+            optimizer.zero_grad()
+        {behind}
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "code", "certain"),
+    [
+        ("before", "look(model)", True),
+        ("behind", "if i % every == 0: look(model)", True),
+        ("inside", "look(model)", False),
+        ("waiting", "look(model)", False),
+        ("inside", "if every: look(model)", False),
+    ],
+)
+def test_whoever_is_handed_gradients_in_each_window_may_divide_them(at: str, code: str, certain: bool) -> None:
+    places = dict.fromkeys(("before", "inside", "waiting", "behind"), "pass") | {at: code}
+    (window,) = windows(UNREAD.format(**places))
+    assert window.certain is certain
+
+
+def test_a_first_group_begins_where_its_counter_does_whatever_came_before() -> None:
+    text = """
+def train(loader, n, prepare):
+    prepare(model)
+    for i, (x, y) in enumerate(loader):
+        (F.mse_loss(model(x), y) / n).backward()
+        if i % n == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+    (window,) = windows(text)
+    assert window.fit is Fit.SHIFTED
+
+
+def test_what_an_accelerator_was_told_is_what_its_attribute_gives() -> None:
+    asked = ACCELERATED.format(n="settings.n", divides="loss = loss / accelerator.gradient_accumulation_steps")
+    (window,) = windows(asked)
+    assert [loss.divided_again for loss in window.losses] == ["n"]
+    undone = ACCELERATED.format(n="settings.n", divides="loss = loss * accelerator.gradient_accumulation_steps / other")
+    (window,) = windows(undone)
+    assert [loss.divided_again for loss in window.losses] == [""]
+
+
+def test_what_is_multiplied_by_the_length_of_a_window_is_not_divided_by_it() -> None:
+    (loss,) = only("(i + 1) % n == 0", backward="(F.mse_loss(model(x), y) * n)").losses
+    assert loss.is_divided is False
+
+
+def test_a_loop_that_does_not_end_with_its_data_has_no_tail() -> None:
+    text = """
+def train(loader, n, most):
+    i = steps = 0
+    while steps < most:
+        (F.mse_loss(model(*loader.next()), 0) / n).backward()
+        i += 1
+        if i % n == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+            steps += 1
+"""
+    assert not any(window.drops_tail for window in windows(text))
+
+
+def test_a_test_that_is_handed_over_is_told_where_it_is_made() -> None:
+    text = """
+def update(loss, *, last):
+    loss.backward()
+    if last:
+        optimizer.step()
+        optimizer.zero_grad()
+
+def train(loader, n):
+    for i, (x, y) in enumerate(loader):
+        update(F.mse_loss(model(x), y) / n, last=(i + 1) % n == 0)
+"""
+    (window,) = windows(text)
+    assert [test.text for test in window.tests] == ["update(F.mse_loss(model(x), y) / n, last=(i + 1) % n == 0)"]
+
+
+WAITED = """
+def train(loader, n, late):
+    for i, (x, y) in enumerate(loader):
+        F.mse_loss(model(x), y).backward()
+        if i % n == 0:
+            {more}
+            optimizer.step()
+            optimizer.zero_grad()
+        {again}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "again", "meant"),
+    [
+        ("pass", "optimizer.step()", ["another step waits for n"]),
+        ("pass", "if late: optimizer.step()", []),
+        ("pass", "pass", []),
+    ],
+)
+def test_a_step_beside_one_that_waits(more: str, again: str, meant: list[str]) -> None:
+    found = windows(WAITED.format(more=more, again=again))
+    assert [window.meant for window in found if window.meant] == meant
+
+
+def test_a_penalty_that_is_due_now_and_then_has_a_step_of_its_own() -> None:
+    text = """
+def train(loader, n):
+    for i, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+        if i % n == 0:
+            optimizer.zero_grad()
+            (n * model.weight.norm()).backward()
+            optimizer.step()
+"""
+    assert not any(window.meant for window in windows(text))
+
+
+@pytest.mark.parametrize(("asked", "certain"), [("i % n == 0", [True]), ("i % 7 == 0", [False])])
+def test_a_number_that_the_program_waits_for_elsewhere_was_meant_for_the_step(asked: str, certain: list[bool]) -> None:
+    text = f"""
+def train(loader, n):
+    for i, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        (F.mse_loss(model(x), y) / n).backward()
+        optimizer.step()
+        if {asked}:
+            print(i)
+"""
+    assert [window.certain for window in windows(text) if window.meant] == certain
+
+
+def test_of_a_window_whose_length_is_1_as_it_stands_nobody_knows_what_else_would_divide() -> None:
+    text = """
+def train(loader, n=1):
+    for i, (x, y) in enumerate(loader):
+        loss = F.mse_loss(model(x), y)
+        if n > 1:
+            loss /= n
+        loss.backward()
+        if (i + 1) % n == 0:
+            optimizer.step()
+            optimizer.zero_grad()
+
+train(loader)
+"""
+    (window,) = windows(text)
+    assert [loss.is_divided for loss in window.losses] in ([], [None])

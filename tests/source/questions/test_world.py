@@ -3,7 +3,7 @@
 from source.execute.reading import MADE
 from zerograd.core.events import Event, Kind
 from zerograd.core.world import Region, World
-from zerograd.source.abstract import laws
+from zerograd.source.check import laws
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.roots import execute_all
 from zerograd.source.heap.objects import Obj, ObjectKind

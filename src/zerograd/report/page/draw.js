@@ -5,50 +5,50 @@ export const GLYPHS = {
   backward: {
     path: "M0 6 L-6 -5 L6 -5 Z",
     solid: true,
-    says: "backward deposits",
-    means: "backward() adds to what lies in .grad; it never replaces it.",
+    says: "backward adds",
+    means: "backward() adds to .grad; it never replaces it.",
   },
   "another's backward": {
     path: "M0 6 L-6 -5 L6 -5 Z",
     solid: false,
-    says: "another optimizer's backward deposits here too",
-    means: "The loss of another optimizer runs through these parameters, and its backward() adds to their .grad too.",
+    says: "another optimizer's backward adds here too",
+    means: "The loss of another optimizer depends on these parameters, so its backward() adds to their .grad too.",
   },
   step: {
     path: "M-4 -7 H4 V7 H-4 Z",
     solid: true,
-    says: "step consumes",
-    means: "step() moves the weights by what lies in .grad, and leaves it lying there.",
+    says: "step uses",
+    means: "step() updates the weights with .grad, and does not clear it.",
   },
   clear: {
     path: "M5.5 0 A5.5 5.5 0 1 1 -5.5 0 A5.5 5.5 0 1 1 5.5 0 Z",
     solid: false,
-    says: "clear empties",
-    means: "zero_grad() empties .grad: the next backward() begins from nothing.",
+    says: "clear",
+    means: "zero_grad() clears .grad, so that the next backward() starts from nothing.",
   },
   unscale: {
     path: "M-6 0 H6 M0 -5 V-4.6 M0 5 V4.6",
     solid: false,
     says: "unscale divides by the loss scale",
-    means: "The loss was multiplied by the loss scale; .grad is divided by it, so that it can be clipped.",
+    means: "The loss was multiplied by the loss scale; .grad is divided by it again.",
   },
   clip: {
     path: "M-2.2 -2.4 L6.5 4.6 M-2.2 2.4 L6.5 -4.6 M-2.1 -3.8 A2.1 2.1 0 1 1 -6.3 -3.8 A2.1 2.1 0 1 1 -2.1 -3.8 Z M-2.1 3.8 A2.1 2.1 0 1 1 -6.3 3.8 A2.1 2.1 0 1 1 -2.1 3.8 Z",
     solid: false,
     says: "clip shortens",
-    means: "If .grad is longer than the limit, it is shortened to it.",
+    means: "If the norm of .grad exceeds the limit, .grad is scaled down to it.",
   },
   skip: {
     path: "M-5 -6 L5 6 M5 -6 L-5 6",
     solid: false,
     says: "skipped step uses nothing",
-    means: "The gradients are not finite: the weights stay as they are, and the loss scale is lowered. That is right.",
+    means: "The gradients are NaN or infinite: the weights stay unchanged, and the loss scale is lowered. This is correct.",
   },
   rollback: {
     path: "M5 5 A6 6 0 1 0 -5 3 M-6 -2 L-5 3 L0 2",
     solid: false,
     says: "rollback drops",
-    means: "The block was given up, and what it had deposited is dropped with it.",
+    means: "The block did not commit, and its gradients are dropped.",
   },
   rescale: { path: "M-5 -5 L5 5 M5 -5 L-5 5 M-6 0 H6", solid: false, says: "rescaled by hand" },
   reduce: { path: "M5 -6 H-5 L1 0 L-5 6 H5", solid: false, says: "summed over ranks" },
@@ -57,13 +57,13 @@ export const GLYPHS = {
 };
 
 export const CONTENTS = {
-  fresh: "fresh: deposited, no step has used it yet",
-  spent: "spent: a step has used it, and it still lies there",
-  mixed: "mixed: new on top of what was already used",
-  leaked: "leaked: another objective's gradient is in it",
-  lost: "lost: deposited, and no step ever uses it",
-  refused: "refused: not finite, so the step used nothing of it; to be cleared",
-  empty: "empty: nothing lies there",
+  fresh: "fresh: no step has used it yet",
+  spent: "spent: a step has used it, and nothing has cleared it",
+  mixed: "mixed: new gradients added to used ones",
+  leaked: "leaked: gradients of another loss are in it",
+  lost: "never used: no step ever uses it",
+  refused: "refused: not finite, so the step was skipped",
+  empty: "empty: no gradient",
 };
 
 export const MARKS = {

@@ -45,10 +45,11 @@ function unpack(process) {
   return known;
 }
 
-// What was deposited and then cleared before any step is lost from the moment it was deposited: so it is drawn.
+// What is cleared before any step has used it was never of use, from its backward on, whatever it was added to: no step
+// went wrong by it, and it is drawn so.
 function doom(model, lane) {
   const { kind, content } = model.processes[lane.process];
-  const [fresh, lost, leaked] = ["fresh", "lost", "leaked"].map((name) => model.contents.indexOf(name));
+  const [fresh, lost, leaked, mixed] = ["fresh", "lost", "leaked", "mixed"].map((name) => model.contents.indexOf(name));
   const clear = model.kinds.indexOf("clear");
   lane.doomed = new Uint8Array(lane.rows.length);
   let doomed = true; // what the trace ends with, no step has used either
@@ -56,7 +57,7 @@ function doom(model, lane) {
     const row = lane.rows[i];
     if (kind[row] === clear) doomed = content[row] === lost;
     else if (kind[row] === model.consume || kind[row] < 0) doomed = false;
-    else if (doomed && (content[row] === fresh || content[row] === leaked)) lane.doomed[i] = 1;
+    else if (doomed && [fresh, leaked, mixed].includes(content[row])) lane.doomed[i] = 1;
   }
 }
 

@@ -130,7 +130,7 @@ function paintEvents(timeline, context, strip, process, first, last, contentOf, 
 
 function paintContent(timeline, context, { content, x, right }, band, tones) {
   if (content === "empty") return;
-  const label = content;
+  const label = content === "lost" ? "never used" : content;
   context.font = "600 11px system-ui, sans-serif";
   const from = Math.max(x, timeline.gutter());
   const wide = context.measureText(label).width;

@@ -102,9 +102,7 @@ LIGHTNING: dict[str, Row] = {
 ATTRIBUTES: dict[str, dict[str, Trait]] = {
     "accelerator": {
         "sync_gradients": Trait.SYNCED,
-        **dict.fromkeys(
-            ("is_main_process", "is_local_main_process", "device", "num_processes", "gradient_accumulation_steps"),
-            Trait.NUMBER,
-        ),
+        ACCUMULATION: Trait.TOLD,
+        **dict.fromkeys(("is_main_process", "is_local_main_process", "device", "num_processes"), Trait.NUMBER),
     },
 }

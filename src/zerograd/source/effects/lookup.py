@@ -26,6 +26,24 @@ ASKING = frozenset({spelling.REQUIRES_GRAD})
 ENDING = frozenset(name.rpartition(".")[2] for name, row in _FUNCTIONS.items() if row.act is Act.ENDS)
 
 
+def _spelled(*acts: Act) -> tuple[str, ...]:
+    """The methods and functions that do one of these, as a text spells them."""
+    methods = {**_METHODS, **torch.SCALER, **frameworks.ACCELERATOR, **frameworks.LIGHTNING}
+    called = {name for name, row in methods.items() if row.act in acts}
+    functions = {name.rpartition(".")[2] for name, row in _FUNCTIONS.items() if row.act in acts}
+    # A function that has a method's name is imported by it: the `backward()` of an operator is defined, not imported.
+    alone = {f"import {name}" if name in called else name for name in functions}
+    return tuple(sorted(alone.union(f".{name}" for name in called)))
+
+
+# What only a file that has to do with gradients spells: alone, and where it speaks of optimizers, too.
+ACTING = (
+    *_spelled(Act.DEPOSITS, Act.CLEARS, Act.UNSCALES, Act.MANUAL, Act.CLIPS, Act.CLIPS_ALL, Act.QUIETS),
+    f"def {spelling.TRAINING_STEP}(",
+)
+ACTING_WITH_OPTIMIZERS = (*_spelled(Act.STEPS), *_spelled(Act.PARAMETERS))
+
+
 # The last names of what reads things out of a file.
 UNPICKLING = frozenset(name.rpartition(".")[2] for name, row in _FUNCTIONS.items() if row.act is Act.UNPICKLES)
 

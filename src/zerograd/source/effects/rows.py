@@ -162,6 +162,7 @@ class Row(NamedTuple):
     asks: str = ""  # of what answers the same as long as its subject is the same: what is asked
     alone: bool = False  # it is handed nothing: a method of this name that is handed something is another one
     learns: bool = False  # a layer whose weights are drawn at random
+    joins: bool = False  # what it is given comes out side by side
     repeats: bool = False  # an optimizer whose step evaluates its closure again and again
 
 
@@ -174,6 +175,7 @@ class Trait(Enum):
     GROUPS = auto()  # an optimizer's parameter groups
     ITSELF = auto()  # the same thing, unwrapped
     SYNCED = auto()  # whether a window of accumulation ends here
+    TOLD = auto()  # what it was told under this name when it was made
     NUMBER = auto()  # the same one, while nothing changes it
     VIEW = auto()  # another view of the tensor: its graph is the tensor's
     SETTING = auto()

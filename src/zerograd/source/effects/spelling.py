@@ -21,6 +21,7 @@ OUT = "out"  # of a function that computes a tensor: where it is written
 PARAMS = "params"  # of an optimizer, and of its groups
 PARAM_GROUPS = "param_groups"
 RETAIN_GRAPH = "retain_graph"
+RETAIN_VARIABLES = "retain_variables"  # what that was called before torch 0.4
 REDUCTION = "reduction"
 OLD_REDUCTIONS = ("size_average", "reduce")
 DIMENSION = "dim"

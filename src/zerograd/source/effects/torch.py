@@ -65,6 +65,7 @@ CRITERIA = {
         "TripletMarginWithDistanceLoss",
     ]
 }
+_JOINING = ("cat", "concat", "concatenate", "stack", "vstack", "hstack", "dstack", "row_stack", "column_stack")
 _CLAMPED = "clamp clip clamp_max"
 _PLAIN_MODULES = (
     "ReLU Sigmoid Tanh Softmax Dropout Dropout2d Flatten Identity GELU MaxPool2d MaxPool1d LogSoftmax LeakyReLU "
@@ -138,6 +139,7 @@ FUNCTIONS: dict[str, Row] = {
     "torch.cuda.graph": Row(Act.CAPTURE),
     "torch.cuda.CUDAGraph": Row(Act.REPLAYS),
     "torch.cuda.make_graphed_callables": Row(Act.SAME),
+    **{f"torch.{name}": Row(Act.COMPUTES, joins=True) for name in _JOINING},
     "torch.is_tensor": Row(Act.IS_TENSOR),
     "torch.chunk": Row(Act.SPLITS, keyword="chunks"),
     **_each(Act.SPLITS, "split tensor_split", before="torch."),

@@ -31,6 +31,7 @@ from zerograd.source.execute import (
     iterators,
     keeping,
     lost_updates,
+    passing,
     ranks,
     replacing,
     scaling,
@@ -54,12 +55,14 @@ from zerograd.source.heap.values import (
     Coat,
     Graph,
     Literal,
+    Multiplied,
     Times,
     Value,
     is_none,
     join,
     linear,
     name_of,
+    plain,
 )
 
 
@@ -189,6 +192,8 @@ def call_tensor(
     if in_place and any(value.graph >= Graph.LIVE or value.slopes for value in positional):
         graphs.overwrite(ex, receiver, positional, node)
     made = _carry_out(ex, Call(row, receiver, None, positional, keywords, node))
+    if not receiver.graph and all(one.kind is ObjectKind.NONE for one in receiver.objects):
+        made = made._replace(exact=False)  # nobody knows whether it is a tensor at all
     if not in_place or made.objects or row.act not in (Act.COMPUTES, Act.MULTIPLIES):
         return made
     changed = ex.identities.of("changed", made.id, made_of=(receiver.id,))  # it hands back what it has changed
@@ -305,14 +310,15 @@ def _call_given(
     if text is not None:
         return _carry_out(ex, Call(text, receiver, None, positional, keywords, node))
     if tensor is not None and tensor.act is Act.DEPOSITS:
+        leaves = _left_behind(Call(tensor, receiver, None, positional, keywords, node))
         loss = positional[0] if positional else keywords.get(spelling.LOSS)
         live = loss is not None and (loss.graph >= Graph.LIVE or any(one.given for one in loss.objects))
         if loss is not None and live and receiver.graph is not Graph.LIVE:
-            gradients.deposit(ex, loss, node)  # engine.backward(loss)
+            gradients.deposit(ex, loss, node, leaves)  # engine.backward(loss)
         else:
             anything = frozenset({ex.heap.anything})
             unsure = receiver._replace(graph=Graph.ANY, made_of=anything, exact=False)
-            gradients.deposit(ex, receiver if receiver.graph is not Graph.CUT else unsure, node)
+            gradients.deposit(ex, receiver if receiver.graph is not Graph.CUT else unsure, node, leaves)
         return ex.none
     if tensor is not None and (tensor.act is Act.SPLITS or (is_result(obj) and receiver.graph >= Graph.LIVE)):
         return _carry_out(ex, Call(tensor, receiver, None, positional, keywords, node))
@@ -569,7 +575,17 @@ def _computes(ex: Execution, call: Call) -> Value:
     told = {value.reduction for value in call.all if value.graph}
     subject = call.subject
     reduction = told.pop() if len(told) == 1 else ""
-    return made._replace(reduction=reduction, exact=subject is None or subject.exact)
+    made = made._replace(reduction=reduction, exact=subject is None or subject.exact)
+    return keeping.add(ex, call.node, _side_by_side(ex, call), made) if call.row.joins else made
+
+
+def _side_by_side(ex: Execution, call: Call) -> list[Value]:
+    """The tensors that are put together, one by one where they are listed."""
+    found: list[Value] = []
+    for value in call.positional[:1]:
+        known = containers.places(ex, value)
+        found += known if known is not None else [value]
+    return [value for value in found if value.graph is not Graph.ANY or ex.heads.get(value.id)]
 
 
 def _graphs_of(values: list[Value]) -> tuple[int, ...]:
@@ -603,6 +619,7 @@ def _splits(ex: Execution, call: Call) -> Value:
         return _computes(ex, call)
     obj = containers.new(ex, call.node, shape=Shape.PARTS)
     part = Value(ex.fresh(call.node, "part"), exact=False, graph=subject.graph or Graph.CUT, made_of=subject.made_of)
+    part = part._replace(through=subject.through)
     ex.store.put((obj, containers.ELEMENT), part)
     number = call.keywords.get(call.row.keyword) or (given[0] if given and call.row.keyword else None)
     return Value(ex.fresh(call.node), frozenset({obj}), length=linear(number) if number is not None else None)
@@ -749,6 +766,8 @@ def ask_gradient(ex: Execution, subject: Value, target: ast.expr | None, node: a
 def _autograd(ex: Execution, call: Call) -> Value:
     made, held = _cuts(ex, call), _held(ex, call)
     keeping.use(ex, held)
+    outputs = containers.deep(ex, call.first) if call.first is not None else held
+    passing.go(ex, outputs, call.node, _kept_by_autograd(call), gradients.wording(call.node))
     for leaf_of in {one for value in held for one in value.objects if one.kind is ObjectKind.LEAF}:
         ex.tables.add(ex.tables.graded, leaf_of)
     graph = call.keywords.get(spelling.CREATE_GRAPH) or (call.positional[4] if len(call.positional) > 4 else None)
@@ -757,6 +776,13 @@ def _autograd(ex: Execution, call: Call) -> Value:
     if graph is not None and not (graph.constant is not None and not graph.constant.value):
         made = graphs.tensor(ex, _held(ex, call), made.id)
     return made._replace(exact=False)
+
+
+def _kept_by_autograd(call: Call) -> Leaves:
+    """What autograd.grad() is told to keep."""
+    recorded = _is_told(call, spelling.CREATE_GRAPH, 4)
+    retained = _is_told(call, spelling.RETAIN_GRAPH, 3)
+    return Leaves(retained if recorded is False else None, recorded)
 
 
 def _checkpoint(ex: Execution, call: Call) -> Value:
@@ -957,7 +983,8 @@ def _divided_again(ex: Execution, call: Call, loss: Value) -> str:
     if told is None or told.constant == ONE:
         return ""
     name: Hashable = Literal(told.id) if told.constant is not None else name_of(told)
-    return ex.tables.named.get(linear(told), "N") if name in loss.divisors else ""
+    by_hand = name in loss.divisors and Multiplied(name_of(told)) not in map(plain, loss.divisors)
+    return ex.tables.named.get(linear(told), "N") if by_hand else ""
 
 
 def told_size(ex: Execution, accelerator: Obj) -> Value | None:
@@ -968,7 +995,8 @@ def told_size(ex: Execution, accelerator: Obj) -> Value | None:
 def _left_behind(call: Call) -> Leaves:
     """What a backward is told to keep."""
     recorded = _is_told(call, spelling.CREATE_GRAPH, 3 if call.receiver is None else 2)
-    retained = _is_told(call, spelling.RETAIN_GRAPH, 2 if call.receiver is None else 1)
+    place = 2 if call.receiver is None else 1
+    retained = _is_told(call, spelling.RETAIN_GRAPH, place) or _is_told(call, spelling.RETAIN_VARIABLES, place)
     return Leaves(retained if retained is not False else recorded, recorded)
 
 
@@ -1331,6 +1359,7 @@ _WEIGHTS = (ObjectKind.PARAMETER, ObjectKind.LEAF)
 
 def _hooks(ex: Execution, call: Call) -> Value:
     """A function that runs whenever this steps or goes backward: nobody can tell what it does then."""
+    gradients.look_at(ex)
     if call.obj is not None and call.obj.kind is ObjectKind.OPTIMIZER:
         call.obj.hinted = True
         return Value(ex.fresh(call.node), exact=False)
@@ -1364,6 +1393,8 @@ def _appends(ex: Execution, call: Call) -> Value:
     value = call.positional[-1]
     if call.row.act is Act.EXTENDS:
         iterators.read(ex, value, call.node, by=gradients.wording(call.node))
+        if obj.kind is ObjectKind.PARAMETERS:
+            obj.regions |= gradients.regions_of(ex, value)
         known = containers.places(ex, value)
         for one in known if known is not None else [containers.element(ex, value, call.node)]:
             if known is not None:

@@ -23,7 +23,7 @@ from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Synced
 from zerograd.source.heap.objects import Obj, ObjectKind, Shape
 from zerograd.source.heap.regions import reach
-from zerograd.source.heap.values import NO_OBJECTS, Graph, Value, join
+from zerograd.source.heap.values import NO_GRAPHS, NO_OBJECTS, Graph, Value, join
 
 _TRAITS: dict[ObjectKind, dict[str, Trait]] = {
     ObjectKind.PARAMETER: torch.ATTRIBUTES["parameter"],
@@ -147,14 +147,14 @@ def _of_unknown(ex: Execution, obj: Obj, base: Value, name: str, node: ast.AST) 
         if torch.ATTRIBUTES["tensor"].get(name) is Trait.NUMBER:  # of whatever it is, that has no graph
             made = made._replace(graph=Graph.NONE, made_of=NO_OBJECTS)
         else:
-            made = made._replace(graph=base.graph, made_of=base.made_of)
+            made = made._replace(graph=base.graph, made_of=base.made_of, through=base.through)
         (attribute,) = made.objects
         attribute.receiver = base  # of what, if it turns out to be a method
         if obj in ex.tables.volatile and ex.loops:
             return made._replace(id=ex.fresh(node))
         return made
-    if obj.kind in (ObjectKind.INSTANCE, ObjectKind.CLASS):
-        return ex.given(obj, name, name=name, of=obj, made_of=(base.id,))
+    if obj.kind in (ObjectKind.INSTANCE, ObjectKind.CLASS):  # what it keeps brings no graph along: it outlives them
+        return ex.given(obj, name, name=name, of=obj, made_of=(base.id,))._replace(through=NO_GRAPHS)
     if obj.kind in (ObjectKind.FUNCTION, ObjectKind.BOUND):
         return Value(ex.identities.of("field", name, made_of=(base.id,)), exact=False)
     return None
@@ -198,6 +198,9 @@ def _with_trait(ex: Execution, obj: Obj, base: Value, name: str, trait: Trait, n
         return Value(identity, test=Synced(obj))
     if trait is Trait.VIEW:
         return graphs.tensor(ex, [base], identity)
+    if trait is Trait.TOLD:
+        told = ex.made_with.get(obj, {}).get(name)
+        return told if told is not None else Value(identity)
     if trait is Trait.SETTING:
         return ex.given(obj, name, name=name, of=obj)
     return Value(identity)

@@ -16,6 +16,7 @@ from zerograd.source.execute import (
     graphs,
     iterators,
     lost_updates,
+    passing,
     ranks,
     replacing,
     statements,
@@ -295,6 +296,8 @@ def call_object(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
     if kind is ObjectKind.CALLER and positional:
         return call_method(ex, positional[0], obj.name, positional[1:], keywords, node)
     if kind is ObjectKind.CONTEXT:  # a decorator such as torch.no_grad(), applied by hand
+        for one in positional[0].objects if positional and obj.mode is Mode.OFF else ():
+            one.no_grad = True
         return positional[0] if positional else ex.unknown(node)
     if kind is ObjectKind.GIVEN and obj.receiver is not None and acts.is_method(obj.name):
         return call_method(ex, obj.receiver, obj.name, positional, keywords, node)
@@ -465,6 +468,7 @@ def bind_parameters(
             store.put((frame.id, name), _default(ex, default, frame))
         else:
             symbol = ex.given("parameter", node, name, frame.context, name=name)
+            passing.begin(ex, symbol.id)  # each call is handed its own
             plain = isinstance(default, ast.Constant) and default.value is not None
             if isinstance(default, ast.Constant) and type(default.value) is int:
                 ex.unless_told[symbol.id] = default.value
@@ -577,7 +581,7 @@ def call_method(
         return acts.call_tensor(ex, receiver, name, positional, keywords, node)
     if attributes.is_inner(targets, name):
         return call(ex, attributes.read(ex, receiver, name, node), positional, keywords, node)
-    several = len(targets) > 1
+    several = len(targets) > 1 and not _are_of_one(targets)
     if several and len(targets) < 5 and any(one.kind in (ObjectKind.INSTANCE, ObjectKind.SCALER) for one in targets):
         return _alternatives(
             ex,
@@ -599,6 +603,12 @@ def call_method(
             found = value if found is None else join(found, value, ex.identities.of("met", node, ex.context))
     assert found is not None
     return ranks.passed(ex, receiver, found, node, handed=bool(positional or keywords))
+
+
+def _are_of_one(targets: list[Obj]) -> bool:
+    """Whether these are schedules of the same optimizers: whichever it is, it does the same to them."""
+    first = targets[0].optimizers
+    return bool(first) and all(one.kind is ObjectKind.SCHEDULER and one.optimizers == first for one in targets)
 
 
 def _method_of(
@@ -792,7 +802,8 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
     ex.tables.ran.setdefault(obj, set()).update(ex.loops)
     if _has_no_parameters(ex, obj):
         bare = _forward(ex, obj, positional, keywords, node)
-        return bare if bare is not None else graphs.tensor(ex, values, identity)
+        computed = graphs.tensor(ex, values, identity)
+        return bare._replace(through=bare.through | computed.through) if bare is not None else computed
     if obj.off or gradients.is_frozen(ex, obj):
         outer = graphs.tensor(ex, values, identity)
     else:
@@ -803,10 +814,20 @@ def call_module(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywor
         pairs: set[Applied] = {(one, obj) for one in makers} or {(None, obj)}
         in_sight = obj.cls is None and not obj.given
         outer = outer._replace(applied=outer.applied | pairs, output_of=obj if in_sight else None)
+    passing.enter(ex, values, node)
     inner = _forward(ex, obj, positional, keywords, node)
+    if inner is not None and inner.graph >= Graph.LIVE:
+        outer = outer._replace(through=outer.through | inner.through)
+    if _keeps_graphs(ex, obj):
+        outer = outer._replace(through=outer.through | {ex.identities.of("kept by", obj)})
     if ex.tables.hooks:
         _run_hooks(ex, obj, outer, node, parts=inner is None)
     return outer if inner is None else _stamped(ex, inner, outer, node, obj)
+
+
+def _keeps_graphs(ex: Execution, obj: Obj) -> bool:
+    """Whether a network keeps something of what it computes: the next pass may go on from there."""
+    return obj.cls is not None and any(value.graph is Graph.LIVE and value.through for _, value in ex.store.fields(obj))
 
 
 def _run_hooks(ex: Execution, obj: Obj, outer: Value, node: ast.AST, *, parts: bool) -> None:
@@ -838,7 +859,7 @@ def _forward(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywords,
     key: Hashable = (obj, ex.grad_mode, graphs, tuple(sorted(keywords)))
     if key in ex.results:
         known, fields = ex.results[key]
-        for field, held in fields.items():  # where it was executed first, they may have been undone
+        for field, held in fields.items():  # where it was executed first, they may have been undone, or written since
             ex.store.put(field, held)
         return known
     before, level, moves = ex.here.copy(), ex.store.open(), ex.moves
@@ -847,9 +868,12 @@ def _forward(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywords,
     allowed = ex.moves
     ex.forwards += 1
     found: Value | None = None
+    written: dict[Key, Value] = {}
     try:
         function = method_object(ex, method)
         found = inline(ex, function, positional, keywords, node, receiver=ex.thing(obj), cls=method.cls)
+        changed = ex.store.changes(level).items()
+        written = {key: value for key, value in changed if value is not None and isinstance(key[0], Obj)}
         ex.store.commit(level)
     except (Exhausted, Unreachable) as stopped:
         if isinstance(stopped, Exhausted):
@@ -862,7 +886,7 @@ def _forward(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywords,
     finally:
         ex.forwards -= 1
         ex.moves = moves - (allowed - max(ex.moves, 0))
-    ex.results[key] = (found, fields_of(ex, found) if found is not None else {})
+    ex.results[key] = (found, {**written, **(fields_of(ex, found) if found is not None else {})})
     return found
 
 
@@ -895,7 +919,8 @@ def _stamped(ex: Execution, inner: Value, outer: Value, node: ast.AST, obj: Obj)
         parts = outer.made_of | inner.made_of
         return outer._replace(reduction=inner.reduction, made_of=parts, sure=outer.sure | inner.sure)
     if inner.graph >= Graph.LIVE:
-        return outer._replace(made_of=outer.made_of | inner.made_of)
+        graph = Graph.ANY if inner.graph is Graph.ANY and not inner.objects else outer.graph
+        return outer._replace(made_of=outer.made_of | inner.made_of, graph=graph)
     if is_none(inner) or inner.constant is not None:
         return inner
     return outer
@@ -905,7 +930,8 @@ def _stamp(ex: Execution, value: Value, outer: Value) -> Value:
     if ex.grad_mode is Mode.OFF:
         return value._replace(graph=min(value.graph, Graph.CUT))
     if value.graph >= Graph.LIVE:
-        return value._replace(graph=outer.graph, made_of=outer.made_of | value.made_of, sure=outer.sure | value.sure)
+        made_of, sure, through = outer.made_of | value.made_of, outer.sure | value.sure, outer.through | value.through
+        return value._replace(graph=outer.graph, made_of=made_of, sure=sure, through=through)
     if value.graph is Graph.CUT:
-        return value._replace(graph=Graph.ANY, made_of=outer.made_of)
+        return value._replace(graph=Graph.ANY, made_of=outer.made_of, through=outer.through)
     return value

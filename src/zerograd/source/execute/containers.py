@@ -338,7 +338,7 @@ def _element_of(
         obj.uses.add(python.ITER)
         made = ex.given(obj, ELEMENT, of=obj)
         if obj.kind is ObjectKind.GIVEN and is_result(obj) and value.graph:
-            return made._replace(id=identity, graph=value.graph, made_of=value.made_of)
+            return made._replace(id=identity, graph=value.graph, made_of=value.made_of, through=value.through)
         return made._replace(id=identity, graph=Graph.CUT, made_of=frozenset())
     if obj.kind is ObjectKind.MODULE:
         return Value(identity, frozenset({part(ex, obj, ELEMENT)}))
@@ -463,7 +463,7 @@ def _read_from(ex: Execution, obj: Obj, value: Value, index: Value, node: ast.AS
         made = ex.given(obj, place, name=name, of=obj, made_of=(value.id, index.id))
         for one in made.objects:
             one.many = one.many or ex.changing(index.id)  # another one in each iteration
-        return made._replace(graph=value.graph, made_of=value.made_of)
+        return made._replace(graph=value.graph, made_of=value.made_of, through=value.through)
     if obj.kind is ObjectKind.INSTANCE and obj.cls is not None:
         held = ex.store.get((obj, at(known))) if index.constant is not None else None
         if held is not None:

@@ -307,7 +307,7 @@ def window_test(ex: Execution, number: Remainder, other: Value) -> Test | None:
         return None
     of, wanted = number.of, linear(other)
     if of == Linear(None, 1):  # nobody asks for a remainder of 1 but by a setting
-        of = Linear(ex.identities.of("setting"), 0)
+        of = setting(ex)
     if wanted.base is None:
         rest = wanted.offset - number.offset
     elif of.base is not None and wanted.base == of.base:
@@ -320,9 +320,15 @@ def window_test(ex: Execution, number: Remainder, other: Value) -> Test | None:
     want, shift = {0: (FIRST, 0), -1: (LAST, 0)}.get(rest, (LAST, rest + 1))
     place = Place(counter, of, shift)
     ex.tables.add(ex.tables.windows.setdefault(counter, set()), place)
+    ex.tables.asking.setdefault(place, set()).add(ex.frame.function)
     if of.base is not None:
         ex.tables.lengths.add(of.base)
     return At(place, want)
+
+
+def setting(ex: Execution) -> Linear:
+    """The length of a window that is 1 as the program stands. What it does where it is more was not executed."""
+    return Linear(ex.identities.of("setting"), 0)
 
 
 def _told_counter(ex: Execution, base: int) -> Counter | None:
@@ -349,7 +355,6 @@ def told(ex: Execution, function: Function) -> list[Counter]:
     if base is None:
         return []
     ex.counter_ids[base] = counter
-    ex.tables.add(ex.tables.calls, whole_of(function))
     count = count_of(ex, counter)
     count.start, count.increment = Linear(base, 0), 1
     return [counter]

@@ -229,6 +229,7 @@ class Execution:
         self.each: frozenset[Obj] = frozenset()  # the objects of a loop that is executed once for each of them
         self.handing: Callable[[Value], None] | None = None
         self.forwards = 0
+        self.whole: Hashable = None  # the function that is a root: each of its calls is a round
         self.called_again = False  # the root is called once more: its settings may be answered otherwise
         self.looks = 0  # how often somebody may have read gradients
         self.losses = 0  # how many losses were computed on the way here
@@ -236,7 +237,6 @@ class Execution:
         # What forward() returns, for each module and mode, with what its containers hold.
         self.results: dict[Hashable, tuple[Value | None, dict[Key, Value]]] = {}
         self.configured: dict[Obj, tuple[Value, dict[Key, Value]]] = {}
-        self.made_with: dict[Obj, dict[str, Value]] = {}  # the keywords of the calls that made something
         self.renewed: list[int] | None = None
         version = self.tables.version()
         if version != self._version:  # what is known of things has changed: nothing is as it was
@@ -251,6 +251,7 @@ class Execution:
         self.windows: dict[tuple[Obj, Site], frozenset[tuple[Place, str]]] = {}  # where every path of a step stands
         self.fed: dict[tuple[Site, Obj], Any] = {}  # see [Note: groups]
         self.taken: dict[tuple[Obj, Site, Context], Any] = {}
+        self.handed: dict[Obj, set[Any]] = {}  # whose unread gradients were handed to whom nobody can read
         self.closures: dict[Site, Any] = {}
         self.held_twice: dict[Site, Any] = {}  # optimizers that hold what they or others hold already
         self.orphaned: dict[Site, tuple[Any, Obj, Obj | None]] = {}  # optimizers that step what nobody uses any more
@@ -295,7 +296,7 @@ class Execution:
         self.hook: list[Regions] | None = None  # while a hook is tried: what it clips in place
         self.tables.grown = False
         self._notes: tuple[Sized, ...] = (
-            *(self.met, self.deposits, self.windows, self.fed, self.taken, self.closures, self.held_twice),
+            *(self.met, self.deposits, self.windows, self.fed, self.taken, self.handed, self.closures, self.held_twice),
             *(self.ungraded, self.cleared, self.exhausted, self.shared, self.clears, self.wasted, self.clips),
             *(self.stepped_each, self.stepped_under, self.scalers, self.steps_of_scalers, self.updated_scalers),
             *(self.unsettled, self.forgetful, self.copies, self.hooks, self.missing, self.lost_updates),
@@ -304,12 +305,24 @@ class Execution:
 
     def _forget_kept(self) -> None:
         """What iterations leave behind is found anew, as all statements are executed anew."""
+        self.made_with: dict[Obj, dict[str, Value]] = {}  # the keywords of the calls that made something
         self.added: dict[Site, Any] = {}  # see [Note: kept graphs]
         self.kept: dict[Site, Any] = {}
         self.wanted: frozenset[Site] = frozenset()  # kept graphs that a backward goes through
         self.emptied: set[Obj] = set()  # lists out of which something is taken
+        self.maybe_emptied: set[Obj] = set()  # or may be
         self.given_away: frozenset[Site] = frozenset()  # or may
         self.leaves_kept: set[Obj] = set()  # in fields, where anybody may find them
+        self.aged: set[int] = set()  # beginnings of graphs in the iteration before: see [Note: through]
+        self.begun_in: dict[int, frozenset[Hashable]] = {}  # the loops in which graphs begin anew
+        self.may_begin: set[int] = set()  # where graphs begin if they do not come from elsewhere
+        self.entered_at: dict[int, tuple[Site, str]] = {}  # where graphs of the iteration before go on
+        self.before_loop: dict[int, set[int]] = {}  # what stood there when a loop began, for what stands at its head
+        self.came_round: set[int] = set()  # what names hold at the head of a loop that the last iteration has left
+        self.spent: frozenset[int] = frozenset()  # of those, what a backward has surely gone through
+        self.returned_to: set[int] = set()  # and what one goes through in the next iteration
+        self.told_to_keep: dict[Site, Any] = {}  # backwards that are told to keep their graphs
+        self.needed: set[Site] = set()  # for another backward, as far as one sees
         self.handed_back: dict[ast.Return, dict[Context, Value]] = {}  # to whoever calls
 
     # --- where the machine stands
@@ -342,9 +355,12 @@ class Execution:
     def branch(self, node: ast.AST, arm: Hashable) -> Branch:
         return (node, self.context, arm)
 
-    def site(self, node: ast.AST) -> Site:
-        """Where a node stands; what a function does that only calls something else, it does where it is called."""
-        frame, node = self._seen_at(node)
+    def site(self, node: ast.AST, depth: int | None = None) -> Site:
+        """Where a node stands; what a function does that only calls something else, it does where it is called.
+
+        `depth`: of the frame that it stands in, if that is not the last one.
+        """
+        frame, node = self._seen_at(node, depth)
         assert isinstance(node, (ast.expr, ast.stmt, ast.ExceptHandler))
         end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
         return Site(frame.file.path, node.lineno, node.col_offset + 1, end_line, end_column + 1)
@@ -353,8 +369,8 @@ class Execution:
         """The function in which the site of a node stands."""
         return self._seen_at(node)[0].function
 
-    def _seen_at(self, node: ast.AST) -> tuple[Frame, ast.AST]:
-        depth = len(self.frames) - 1
+    def _seen_at(self, node: ast.AST, depth: int | None = None) -> tuple[Frame, ast.AST]:
+        depth = len(self.frames) - 1 if depth is None else depth
         while depth > 0 and self.frames[depth].forwards:
             called_at = self.frames[depth].called_at
             if not isinstance(called_at, ast.Call):
@@ -396,6 +412,8 @@ class Execution:
         for marked in (self.tensor_ids, self.graphed):
             if identity in marked:
                 marked.add(other)
+        if identity in self.begun_in:
+            self.begun_in[other] = frozenset((*self.loops, self.whole))
         if identity in self.unless_told:
             self.unless_told[other] = self.unless_told[identity]
         if identity in self.by_default:
@@ -459,7 +477,9 @@ class Execution:
         if not obj.given:
             obj.given, obj.name, obj.source = True, name, of
         identity = self.identities.of("given", *key, made_of=made_of)
-        return Value(identity, frozenset({obj}), False, graph=Graph.ANY, made_of=frozenset({self.heap.anything}))
+        anything = frozenset({self.heap.anything})
+        mine = frozenset({identity})
+        return Value(identity, frozenset({obj}), False, graph=Graph.ANY, made_of=anything, through=mine)
 
     def changing(self, identity: int) -> bool:
         """Whether a loop that the machine stands in computes this anew."""
@@ -487,6 +507,8 @@ class Execution:
             path.stepped,
             path.wrapped,
             path.slopes,
+            path.passed,
+            path.retained,
         )
         return (
             len(frame.returns),

@@ -19,6 +19,7 @@ from zerograd.source.execute import (
     iterators,
     keeping,
     lost_updates,
+    passing,
     statements,
     unfilled,
 )
@@ -71,7 +72,18 @@ def _constant(ex: Execution, node: ast.Constant) -> Value:
 
 
 def _name(ex: Execution, node: ast.Name) -> Value:
-    return read_name(ex, node.id)
+    return _as_answered(ex, read_name(ex, node.id))
+
+
+def _as_answered(ex: Execution, value: Value) -> Value:
+    """One of two things, in a branch that asks again what has decided which of them it is."""
+    if value.picked is None:
+        return value
+    picked, asked = value.picked, {guard.test: guard.yes for guard in ex.guards}
+    yes, no = asked.get(picked.test), asked.get(negate(picked.test))
+    if yes is None and no is None:
+        return value
+    return value._replace(objects=picked.yes if yes or no is False else picked.no, picked=None)
 
 
 def read_name(ex: Execution, name: str) -> Value:
@@ -514,6 +526,8 @@ def combine(ex: Execution, node: ast.AST, operator: ast.operator, one: Value, ot
             except (ZeroDivisionError, OverflowError):
                 pass
     number = _number(operator, one, other)
+    if isinstance(number, Remainder) and other.constant is not None:
+        ex.tables.moduli[other.id] = number.of
     if number is None and isinstance(operator, ast.Add):
         number = counters.whole_counter(ex, one, other)
     if isinstance(number, Remainder) and isinstance(node, ast.BinOp) and number.of not in ex.tables.named:
@@ -579,9 +593,12 @@ def _tensor_operation(
     for part in (one, other):
         unfilled.use(ex, part, node)
     value = graphs.tensor(ex, [one, other], identity)
+    passing.enter(ex, (one, other), node)
     from_outside = any(part.kind is ObjectKind.EXTERNAL for part in one.objects | other.objects)
     if from_outside and not one.reduction and not other.reduction:
-        value = value._replace(graph=max(value.graph, Graph.ANY), made_of=value.made_of | {ex.heap.anything})
+        through = value.through | passing.begin(ex, identity)
+        graph, made_of = max(value.graph, Graph.ANY), value.made_of | {ex.heap.anything}
+        value = value._replace(graph=graph, made_of=made_of, through=through)
     if isinstance(operator, (ast.Div, ast.FloorDiv, ast.Mult)):
         loss, factor = factors.product(operator, one, other)
         times = isinstance(operator, ast.Mult)
@@ -602,7 +619,7 @@ def _tensor_operation(
         reductions = {part.reduction for part in (one, other) if part.graph is Graph.LIVE}
         idle = one.idle | other.idle | graphs.idle_terms(ex, node, one, other)
         total = value._replace(reduction=reductions.pop() if len(reductions) == 1 else "", number=number, idle=idle)
-        return keeping.add(ex, node, one, other, total)
+        return keeping.add(ex, node, (one, other), total)
     return value._replace(number=number)
 
 

@@ -13,7 +13,19 @@ from typing import NamedTuple
 
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import Linear
-from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Graph, Literal, Maybe, Times, Value, name_of, plain
+from zerograd.source.heap.values import (
+    MEAN,
+    SCALE_MARKS,
+    SUM,
+    Graph,
+    Literal,
+    Maybe,
+    Multiplied,
+    Times,
+    Value,
+    name_of,
+    plain,
+)
 
 
 class Product(NamedTuple):
@@ -38,14 +50,14 @@ def divide(ex: Execution, loss: Value, factor: Value, *, times: bool = False) ->
     """(the reduction, what it was divided by) of a loss that is divided by one thing more, or multiplied by it."""
     if loss.reduction == SUM and not times and _is_number_of_items(ex, factor):
         # A weighted mean: the weights of the items divide out.
-        return MEAN, frozenset(one for one in loss.divisors if not isinstance(one, int) or not _is_of_batch(ex, one))
+        return MEAN, frozenset(one for one in loss.divisors if not _is_weight(ex, one))
     summed = next((one for one in loss.divisors if isinstance(one, Times)), None)
     base = factor.number.base if isinstance(factor.number, Linear) else factor.id
     if summed is not None and not times and base is not None and summed.of in ex.identities.parts(base):
         return summed.reduction or MEAN, loss.divisors - {summed}  # sum(losses) / len(losses)
     if loss.graph is Graph.CUT and not times:
         ex.tables.divided.add((loss.id, name_of(factor)))
-    literal = frozenset({Literal(factor.id)}) if factor.constant is not None else frozenset()
+    literal = frozenset({Literal(factor.id)}) if factor.constant is not None and not times else frozenset()
     return loss.reduction, loss.divisors | {_divisor(factor, times=times)} | literal
 
 
@@ -53,7 +65,7 @@ def _divisor(factor: Value, *, times: bool) -> Hashable:
     told = factor.constant.value if factor.constant is not None else None
     if times and isinstance(told, (int, float)) and told:
         return ("k", round(1 / told, 9))
-    return name_of(factor)
+    return Multiplied(name_of(factor)) if times else name_of(factor)
 
 
 def _is_number_of_items(ex: Execution, factor: Value) -> bool:
@@ -63,6 +75,11 @@ def _is_number_of_items(ex: Execution, factor: Value) -> bool:
     number = factor.number
     base = number.base if isinstance(number, Linear) and number.base is not None else factor.id
     return _is_of_batch(ex, base)
+
+
+def _is_weight(ex: Execution, divisor: Hashable) -> bool:
+    one = divisor.factor if isinstance(divisor, Multiplied) else divisor
+    return isinstance(one, int) and _is_of_batch(ex, one)
 
 
 def _is_of_batch(ex: Execution, identity: int) -> bool:

@@ -40,6 +40,7 @@ from zerograd.source.execute import (
     holding,
     iterators,
     keeping,
+    passing,
     ranks,
     replacing,
     scaling,
@@ -342,6 +343,7 @@ def deposit(
         path.severed |= _severed_at(value, site)
     note_loss(ex)
     keeping.use(ex, [value])
+    passing.go(ex, [value], node, leaves, wording(node))
     for loop in (0, *ex.loops):
         tables.add(tables.training, loop)
     owners = _objective(ex, site, value)
@@ -404,7 +406,8 @@ def gradient_of(ex: Execution, gradient: Obj) -> Value:
     identity = ex.identities.of("object", gradient)
     ex.tensor_ids.add(identity)
     if any(met.leaves.recorded is not False for met in filling):
-        return Value(identity, frozenset({gradient}), graph=Graph.ANY, made_of=through, exact=True)
+        kept = frozenset().union(*(met.value.through for met in filling))
+        return Value(identity, frozenset({gradient}), graph=Graph.ANY, made_of=through, exact=True, through=kept)
     return Value(identity, frozenset({gradient}), graph=Graph.CUT, cut_from=through)
 
 
@@ -938,12 +941,15 @@ def is_partial(ex: Execution) -> bool:
 # --- doubts
 
 
-def doubt_slots(ex: Execution, chosen: Iterable[Slot], kinds: Doubts) -> None:
+def doubt_slots(ex: Execution, chosen: Iterable[Slot], kinds: Doubts, *, skipped: bool = True) -> None:
+    """These may have happened. `skipped`: whoever goes another way may have skipped them."""
     facts = ex.here.facts
     for slot in chosen:
         if Kind.CONSUME in kinds and slot[1] is not None:
             clipping.may_be_used(ex, {slot[1]})
-        for record in ex.records:
+        if Kind.CLEAR in kinds:
+            windows.note_handed(ex, slot)
+        for record in ex.records if skipped else ():
             ex.tables.emits(record, slot, kinds, surely=False)
         ex.excuses.note(ex, slot, kinds, ex.calling, Why.UNREAD)
         facts[slot] = doubt(facts[slot], kinds)
@@ -960,9 +966,9 @@ def doubt_optimizers(ex: Execution, chosen: Iterable[Obj], kinds: Doubts = ALL_D
     doubt_slots(ex, [slot for slot in ex.slots() if slot[0] in wanted], kinds)
 
 
-def doubt_regions(ex: Execution, regions: Regions, kinds: Doubts) -> None:
+def doubt_regions(ex: Execution, regions: Regions, kinds: Doubts, *, skipped: bool = True) -> None:
     hit = [slot for slot in ex.slots() if slot[1] is not None and ex.overlap.of(slot[1], regions) is not Covers.NO]
-    doubt_slots(ex, hit, kinds)
+    doubt_slots(ex, hit, kinds, skipped=skipped)
 
 
 def _is_told_things(ex: Execution, obj: Obj, handed: Iterable[Value]) -> bool:
@@ -1002,7 +1008,8 @@ def look_at(ex: Execution) -> None:
 def _may_be_written(ex: Execution, value: Value, node: ast.AST) -> None:
     """Who is called for what it does may write into what it is handed."""
     if value.graph is Graph.CUT and not value.objects:
-        unsure = Value(value.id, exact=False, graph=Graph.ANY, made_of=frozenset({ex.heap.anything}))
+        mine, anything = frozenset({value.id}), frozenset({ex.heap.anything})
+        unsure = Value(value.id, exact=False, graph=Graph.ANY, made_of=anything, through=mine)
         graphs.overwrite(ex, value, [unsure], node)
     for obj in value.objects:
         if obj.kind is ObjectKind.CONTAINER and obj.shape not in (Shape.RANGE, Shape.ENUMERATE):
@@ -1010,11 +1017,11 @@ def _may_be_written(ex: Execution, value: Value, node: ast.AST) -> None:
 
 
 def read_by_hand(ex: Execution, regions: Regions) -> None:
-    """A gradient is read: whoever reads it may update with it."""
+    """A gradient is read: whoever reads it may update with it. That nobody reads it gives no step up."""
     for region in regions:
         if region.kind is ObjectKind.LEAF:
             ex.tables.add(ex.tables.slopes_read, region)
-    doubt_regions(ex, regions, frozenset({Kind.CONSUME}))
+    doubt_regions(ex, regions, frozenset({Kind.CONSUME}), skipped=False)
 
 
 def unknown_call(
@@ -1040,6 +1047,8 @@ def unknown_call(
     if is_of_program(ex, handed):
         holds_more(receiver.objects if receiver is not None else [obj])
     keeping.lose(ex, values)
+    if obj is None or obj.kind is not ObjectKind.EXTERNAL:
+        passing.escape(ex, values, losses_alone=node is not ex.dropped)
     tensors: set[Obj] = set()
     for value in values:
         for one in value.objects:
@@ -1111,11 +1120,16 @@ def unknown_call(
     handed_out.copied_from |= frozenset().union(*(module.copied_from for module in modules))
     remember(ex, handed_out, keywords, node)
     graph = made.graph if made.graph is not Graph.CUT or ex.grad_mode is Mode.OFF else Graph.ANY
+    through = made.through
     if graph >= Graph.LIVE:
         ex.graphed.add(identity)
+        passing.enter(ex, values, node)
+        through = through | passing.begin(ex, identity)
     anything = NO_OBJECTS if ex.grad_mode is Mode.OFF else frozenset({ex.heap.anything})
     whose = made.made_of or anything
-    return made._replace(objects=result.objects, exact=False, graph=graph, made_of=whose, sure=NO_OBJECTS)
+    return made._replace(
+        objects=result.objects, exact=False, graph=graph, made_of=whose, sure=NO_OBJECTS, through=through
+    )
 
 
 def _may_be_kept(ex: Execution, optimizer: Obj, by: Obj | None) -> bool:

@@ -7,10 +7,11 @@ One evaluator for all: whatever computes a tensor from other values asks here. `
 import ast
 from collections.abc import Iterable
 
-from zerograd.source.execute import factors, gradients, updates
+from zerograd.source.execute import factors, gradients, passing, updates
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.objects import Mode, Obj, ObjectKind
 from zerograd.source.heap.values import (
+    NO_GRAPHS,
     NO_IDLE_TERMS,
     NO_OBJECTS,
     NO_PASSES,
@@ -61,14 +62,16 @@ def tensor(
     whose, surely = set(made_of), set(sure)
     cut_from: set[Obj] = set()
     applied: frozenset[Applied] = NOTHING_APPLIED
-    scaled = False
+    scaled, begins, of_unknown = False, live, False
     passes: frozenset[Pass] = NO_PASSES
     for value in given:
         leaves_of = {region for one in value.objects for region in _own_regions(one)}
         if leaves_of:
             graph = Graph.LIVE if ex.grad_mode is Mode.ON else max(graph, Graph.ANY)
+            begins = True
             whose |= leaves_of
             surely |= leaves_of
+        of_unknown = of_unknown or (value.graph >= Graph.LIVE and not value.through)
         if value.graph is Graph.LIVE:
             graph = Graph.LIVE
         elif value.graph is Graph.ANY and graph is not Graph.LIVE:
@@ -80,8 +83,12 @@ def tensor(
             passes |= value.passes
             scaled = scaled or value.scaled
         cut_from |= value.cut_from
+    through = NO_GRAPHS
     if graph >= Graph.LIVE:
         ex.graphed.add(identity)
+        through = passing.meet(given) | (passing.begin(ex, identity) if begins or of_unknown else NO_GRAPHS)
+        if not begins:
+            ex.may_begin.add(identity)
     return Value(
         identity,
         graph=graph,
@@ -94,6 +101,7 @@ def tensor(
         slopes=slopes(given),
         kept=NOT_KEPT.union(*(value.kept for value in given)) if graph >= Graph.LIVE else NOT_KEPT,
         passes=passes,
+        through=through,
     )
 
 
@@ -150,7 +158,9 @@ def overwrite(ex: Execution, changed: Value, others: Iterable[Value], node: ast.
             made_of, sure = value.made_of | new.made_of, value.sure | new.sure
             told = value.slopes | new.slopes
             cut_from = value.cut_from if new.graph is Graph.CUT else NO_OBJECTS
-            ex.store.put(key, value._replace(graph=graph, made_of=made_of, sure=sure, cut_from=cut_from, slopes=told))
+            through = value.through | new.through
+            now = value._replace(graph=graph, made_of=made_of, sure=sure, cut_from=cut_from, slopes=told)
+            ex.store.put(key, now._replace(through=through))
 
 
 def idle_terms(ex: Execution, node: ast.AST, one: Value, other: Value) -> frozenset[IdleTerm]:

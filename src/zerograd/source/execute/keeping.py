@@ -6,14 +6,15 @@ the list, says that the graph was wanted.
 """
 
 import ast
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from zerograd.core.events import Site
 from zerograd.source.execute import containers
 from zerograd.source.execute.execution import Execution, Frame
 from zerograd.source.heap.conditions import Counter
-from zerograd.source.heap.objects import Obj
+from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.values import Graph, Value
 
 _MANY = 10  # iterations
@@ -22,27 +23,38 @@ _MANY = 10  # iterations
 class Kept(NamedTuple):
     loop: Hashable
     what: str  # as the user wrote it
+    around: tuple[Hashable, ...]  # the loops around that one
     graphs: set[int]  # the values that were put there
+    through: set[int]  # where the graphs begin that were put there
+    whose: set[Obj]  # the networks that they surely go through
     live: bool  # they have a graph, for all one knows without a backward that goes through them
     holder: Obj | None = None  # the list
 
 
-def add(ex: Execution, node: ast.AST, one: Value, other: Value, total: Value) -> Value:
-    """A sum of these. If one of them is what the last iteration has left, it goes on from iteration to iteration."""
-    for goes_on, new in ((one, other), (other, one)):
-        loop = _going_on(ex, goes_on)
-        if loop is not None and new.graph >= Graph.LIVE and not _is_short(ex, loop):
-            return _marked(ex, node, loop, [new], total)
+def add(ex: Execution, node: ast.AST, values: Sequence[Value], total: Value) -> Value:
+    """A sum of these, or all side by side: if one is what the last iteration has left, it goes on from there."""
+    for goes_on in values if ex.loops else ():
+        new = [value for value in values if value is not goes_on and value.graph >= Graph.LIVE]
+        loop = _going_on(ex, goes_on) if new else None
+        if loop is not None and not _is_short(ex, loop):
+            return _marked(ex, node, loop, new, total)
     return total
 
 
 def _going_on(ex: Execution, value: Value) -> Hashable | None:
-    """The loop at whose head a value stands for what the last iteration has left."""
+    """The loop at whose head a value stands for what the last iteration has left: of several, the outermost."""
     for part in ex.identities.parts(value.id):
         counter = ex.counter_ids.get(part)
         loop = ex.heads.get(part) if counter is None or counter.key is None else counter.loop
         if loop is not None and loop in ex.loops:
-            return loop
+            todo, found = [part], {part}
+            while todo:  # a loop may begin with what an outer one has left
+                for before in ex.before_loop.get(todo.pop(), frozenset()) - found:
+                    found.add(before)
+                    todo.append(before)
+            return min(
+                (ex.heads[one] for one in found if ex.heads.get(one) in ex.loops), key=ex.loops.index, default=loop
+            )
     return None
 
 
@@ -59,6 +71,8 @@ def _is_short(ex: Execution, loop: Hashable) -> bool:
     count = ex.tables.counts.get(Counter(loop, None))
     known = count is not None and count.length is not None and count.length.base is None
     long = known and count is not None and count.length is not None and count.length.offset >= _MANY
+    base = count.length.base if count is not None and count.length is not None else None
+    long = long or (base is not None and ex.identities.is_length(base))  # as many as there are data
     return loop in ex.ranges and ex.loops[0] != loop and not long
 
 
@@ -94,8 +108,14 @@ def _marked(
 ) -> Value:
     live = any(one.graph is Graph.LIVE for one in new)
     site = _site(ex, loop, node)
-    known = ex.added.setdefault(site, Kept(loop, ast.unparse(node), set(), live, holder))
-    known.graphs.update(one.id for one in new)
+    around = tuple(takewhile(lambda one: one != loop, ex.loops))
+    known = ex.added.setdefault(site, Kept(loop, ast.unparse(node), around, set(), set(), set(), live, holder))
+    if loop in known.around:
+        known = ex.added[site] = known._replace(loop=loop, around=around)
+    for one in new:
+        known.graphs.add(one.id)
+        known.through.update(one.through)
+        known.whose.update(one.sure)
     return value._replace(kept=value.kept | {site})
 
 
@@ -151,3 +171,5 @@ def lose(ex: Execution, values: Iterable[Value]) -> None:
     """Somebody who cannot be read gets these, and may go backward through them."""
     for value in values:
         ex.given_away |= value.kept
+        if ex.loops:  # and may take something out
+            ex.maybe_emptied |= {one for one in value.objects if one.kind is ObjectKind.CONTAINER}

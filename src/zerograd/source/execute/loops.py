@@ -16,6 +16,7 @@ from zerograd.source.execute import (
     iterators,
     keeping,
     lost_updates,
+    passing,
     statements,
 )
 from zerograd.source.execute.execution import Execution, LoopRecord, Unreachable
@@ -382,6 +383,7 @@ def _enter(ex: Execution, loop: Hashable, changed: dict[Key, None], iterated: Va
     own = counters.count_of(ex, Counter(loop, None))
     own.increment = 1
     if iterated is not None:
+        ex.tables.iterating.add(loop)
         own.length = containers.length_of(ex, iterated)
         own.start = containers.start_of(ex, iterated)
         if any(one.shape is Shape.ENUMERATE and one.born != tuple(ex.loops) for one in iterated.objects):
@@ -401,7 +403,6 @@ def enter_calls(ex: Execution, whole: Hashable) -> list[Counter]:
     changed = ex.tables.changed.setdefault(whole, {})
     counting = _enter(ex, whole, changed, None)
     if counting:
-        ex.tables.add(ex.tables.calls, whole)
         ex.path = ex.here.copy()
         counters.start(ex, counting, whole)
     return counting
@@ -429,12 +430,19 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
     state = _normalised(ex, loop, changed, back)
     path = counters.next_iteration(ex, loop, state.path)
     grown = False
-    for key, later in state.changes.items():
+    for key, left in state.changes.items():
         now = ex.store.get(key) or ex.tables.unset.get(key)
+        later = passing.come_round(ex, key, left, loop, state.path) if left is not None else None
         if later is None or later == now:
             continue
-        if now is None:
-            ex.store.put(key, later)  # an iteration has bound it: the next one finds it
+        if now is None:  # an iteration has bound it: the next one finds it
+            if later.through and not later.objects:
+                phi = ex.identities.of("looped", loop, key)
+                ex.born[phi], ex.heads[phi] = frozenset({loop}), loop
+                ex.known_as(later.id, phi)
+                keeping.carry(ex, loop, later, key[0])
+                later = later._replace(id=phi)
+            ex.store.put(key, later)
             grown = True
             continue
         if key not in changed:
@@ -451,9 +459,15 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
         if isinstance(now.number, Linear) and now.number == Linear(now.id, 0) and later.number != now.number:
             joined = joined._replace(number=None)
         lost_updates.carry(ex, later, joined)
+        if joined.id == phi != now.id:
+            ex.before_loop.setdefault(phi, set()).add(now.id)
+        if joined.id == phi and passing.leaves_graph(key, later):
+            ex.came_round.add(phi)
         if joined != now:
             ex.store.put(key, joined)
             grown = True
+    path = path.copy()
+    passing.path_comes_round(ex, path, loop)
     path = meet(head, path)
     branches.forget_the_lightest(ex, path, list(path.facts), _MANY_FACTS)
     return grown, path

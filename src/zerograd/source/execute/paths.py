@@ -29,6 +29,14 @@ class Clip(NamedTuple):
     waiting: frozenset[Obj]  # the optimizers whose gradients waited for a step when it was made
 
 
+class Retained(NamedTuple):
+    """A graph that a backward was told to keep. See [Note: through]."""
+
+    site: Site
+    through: frozenset[int]
+    loss: int  # the identity of what went backward
+
+
 class Path:
     __slots__ = (
         "brought",
@@ -37,7 +45,9 @@ class Path:
         "frozen",
         "homeless",
         "looked_at",
+        "passed",
         "pending",
+        "retained",
         "severed",
         "since",
         "slopes",
@@ -59,6 +69,8 @@ class Path:
         wrapped: frozenset[Obj] = frozenset(),
         clips: frozenset[Clip] = frozenset(),
         slopes: frozenset[Slope] = NO_SLOPES,
+        passed: frozenset[int] = frozenset(),
+        retained: frozenset[Retained] = frozenset(),
     ) -> None:
         self.facts = facts
         self.pending = pending
@@ -70,6 +82,8 @@ class Path:
         self.wrapped = wrapped  # modules that a wrapper averages over the ranks
         self.brought = brought  # counters that were brought to their value now, in this iteration
         self.clips = clips
+        self.passed = passed  # where the graphs began that a backward has gone through, on every path
+        self.retained = retained  # the graphs that were kept, on some path
         self.slopes = slopes  # gradients that were read, and are still what lies there
         self.severed = severed  # backwards of something that has lost its graph, since the last step
 
@@ -94,6 +108,8 @@ class Path:
             self.wrapped,
             self.clips,
             self.slopes,
+            self.passed,
+            self.retained,
         )
 
     @property
@@ -107,6 +123,7 @@ class Path:
             and self.frozen == other.frozen
             and self.clips == other.clips
             and self.slopes == other.slopes
+            and self.retained == other.retained
         )
 
 
@@ -147,4 +164,6 @@ def meet(one: Path, other: Path) -> Path:
         one.wrapped & other.wrapped,
         one.clips | other.clips,
         one.slopes & other.slopes,
+        one.passed & other.passed,
+        one.retained | other.retained,
     )

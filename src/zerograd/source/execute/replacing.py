@@ -143,10 +143,14 @@ def _fill(
     node: ast.AST,
     target: ast.expr | None,
 ) -> None:
+    others = [one for one in gradients.optimizers(ex) if one is not optimizer and one.held]
+    if any(ex.overlap.of(new, one.held) is Covers.YES for one in others):
+        return  # it comes with an optimizer of its own
     site, what, model = _told_at(ex, optimizer, node, target)
     region = ex.heap.of("replaced", key, new, site, kind=ObjectKind.STAGE)
     region.shape, region.told = Shape.REPLACED, Replaced(key, new, before, site, what, model, _rounds(ex))
     slot: Slot = (optimizer, region)
+    ex.tables.replaced[slot] = region.told
     gradients.know(ex, slot)
     if slot not in ex.here.facts:
         ex.here.facts[slot] = frozenset(Fact(START, NO_DOUBT, fact.assumed) for fact in ex.here.facts[PATH])
@@ -192,11 +196,7 @@ def _is_receiver(ex: Execution, node: ast.expr) -> bool:
 
 
 def slots(ex: Execution) -> list[tuple[Slot, Replaced]]:
-    return [
-        (slot, slot[1].told)
-        for slot in ex.slots()
-        if slot[1] is not None and slot[1].kind is ObjectKind.STAGE and slot[1].shape is Shape.REPLACED
-    ]
+    return [(slot, told) for slot, told in ex.tables.replaced.items() if slot in ex.here.facts]
 
 
 def _put_back(ex: Execution, key: Key, value: Value, node: ast.AST) -> None:

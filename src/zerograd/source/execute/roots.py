@@ -14,7 +14,18 @@ from zerograd.core.judgement import Code
 from zerograd.source.effects import python, spelling, torch
 from zerograd.source.effects.lookup import ASKING, ENDING, UNPICKLING, is_lightning
 from zerograd.source.effects.rows import Act
-from zerograd.source.execute import attributes, calls, containers, counters, keeping, kinds, loops, statements, unfilled
+from zerograd.source.execute import (
+    attributes,
+    calls,
+    containers,
+    counters,
+    keeping,
+    kinds,
+    loops,
+    passing,
+    statements,
+    unfilled,
+)
 from zerograd.source.execute.execution import Execution, Exhausted, Frame, Unreachable
 from zerograd.source.execute.paths import PATH, Path, Slot, State, meet
 from zerograd.source.execute.walked import Why
@@ -337,7 +348,7 @@ def _enter(ex: Execution, file: File, function: Function, cls: Class | None) -> 
 
 def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Value | None) -> None:
     """Anybody may call a function again. What it leaves undone, its caller may do in between."""
-    whole = counters.whole_of(function)
+    whole = ex.whole = counters.whole_of(function)
     ex.records.append(whole)
     counting = loops.enter_calls(ex, whole)
     numbered = _batch_number(ex, function, whole)
@@ -346,18 +357,24 @@ def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Valu
         ex.path = ex.here.copy()
         counters.start(ex, told, whole)
     entry = ex.here
+    left_in_fields: dict[Key, Value] = {}
     for number in range(_CALLS):
         ex.called_again = number > 0
         level = ex.store.open()
         ex.path = entry.copy()
+        for key, held in left_in_fields.items():
+            ex.store.put(key, held)
         ex.loops = [whole] if counting or numbered or told else []
         value = calls.inline(ex, obj, [], numbered, function.node, receiver=receiver, cls=function.cls, running=True)
         keeping.lose(ex, containers.deep(ex, value))
+        passing.escape(ex, containers.deep(ex, value))
         if receiver is not None and _is_training_step(ex, function):
             ex.returned = value if _is_left_to_framework(ex, function, receiver) else None
         back = ex.capture(level)
+        known, left_in_fields = left_in_fields, passing.fields_come_round(ex, receiver, back, whole)
         ex.store.undo(level)
-        left = loops.next_call(ex, whole, back, _own_fields(ex, function, receiver, back))
+        left = loops.next_call(ex, whole, back, _own_fields(ex, function, receiver, back)).copy()
+        passing.path_comes_round(ex, left, whole)
         if ex.tables.training - {0, whole}:
             break  # it has a loop that trains: that is all the repetition there is
         for slot, facts in left.facts.items():
@@ -369,7 +386,7 @@ def _again_and_again(ex: Execution, obj: Obj, function: Function, receiver: Valu
                 ex.excuses.note(ex, slot, undone, function.node, Why.CALLER)
                 left.facts[slot] = doubt(facts, undone)
         later = meet(entry, left)
-        if later.same_as(entry):
+        if later.same_as(entry) and left_in_fields.keys() <= known.keys():
             break
         entry = later
     ex.records.remove(whole)

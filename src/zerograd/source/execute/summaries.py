@@ -21,7 +21,7 @@ from zerograd.source.heap.conditions import Asked, Both, Known, Linear, Not, Rem
 from zerograd.source.heap.identity import Identity
 from zerograd.source.heap.objects import Obj, ObjectKind
 from zerograd.source.heap.store import COUNT, Changes, Key, Reads
-from zerograd.source.heap.values import Graph, Value, join
+from zerograd.source.heap.values import NO_GRAPHS, Beginnings, Graph, Value, join
 from zerograd.source.project.index import File, Function
 
 _KEPT = 4  # summaries of one function that is called in one way
@@ -99,10 +99,13 @@ class _Handed:
         self._ex = ex
         self.loose: dict[Obj, int] = {}
         self.ids: list[int] = []
+        self.through: Beginnings = NO_GRAPHS
         self.shape = tuple([self._of(value, 0) for value in values])
 
     def _of(self, value: Value, depth: int) -> Hashable:
         self.ids.append(value.id)
+        if value.graph >= Graph.LIVE:
+            self.through |= value.through
         if not value.objects:
             return outline(value)
         return outline(value), tuple([self._object(one, depth) for one in sorted(value.objects)])
@@ -353,6 +356,7 @@ class _Again:
         self._ex, self._summary = ex, summary
         self._things: dict[Obj, Obj] = dict(zip(summary.loose, given.loose, strict=True))
         self._images = set(given.loose)
+        self._through = given.through  # where the graphs begin of what it is handed here
         self._ids: dict[int, int] = dict(zip(summary.ids, given.ids, strict=True))
         self._is_vague = False  # it reads something else than it did
         self._context: Any = None  # of the call here, where it is put down
@@ -513,6 +517,8 @@ class _Again:
         if value.constant is not None:
             return value
         told = value._replace(id=self._id(value.id), objects=self._things_of(value.objects))
+        if value.through:
+            told = told._replace(through=self._through.union([self._id(one) for one in value.through]))
         if value.made_of or value.cut_from:
             made_of, cut_from = self._things_of(value.made_of), self._things_of(value.cut_from)
             told = told._replace(made_of=made_of, cut_from=cut_from, sure=self._things_of(value.sure))

@@ -73,6 +73,9 @@ class Tables:
         self.windows: dict[Counter, set[Place]] = {}  # the windows that each counter is asked its place in
         self.lengths: set[Hashable] = set()  # the values that are lengths of windows
         self.named: dict[Linear, str] = {}  # what the program calls the lengths of windows
+        self.moduli: dict[int, Linear] = {}  # the constants by which remainders are taken, each by where it was written
+        self.iterating: set[Hashable] = set()  # loops that end where what they go through does
+        self.asking: dict[Place, set[Function | None]] = {}  # the functions that ask for a place
         self.decided: dict[Place, dict[Any, Any]] = {}  # the tests that ask for a place and decide over events
         self.firsts: dict[Counter, set[int]] = {}
         self.resets: set[Counter] = set()  # counters that are set back in their loop
@@ -86,7 +89,6 @@ class Tables:
         self.deposits: dict[Site, Deposit] = {}  # of the last pass
         self.stepping: dict[Obj, set[tuple[Place, str]]] = {}  # at which place of which window each optimizer steps
         self.told: dict[Counter, int] = {}  # numbers that somebody else keeps, and that count the calls of a root
-        self.calls: set[Hashable] = set()  # functions that count how often they are called: each call is an iteration
         self.in_turn: dict[Hashable, set[Obj]] = {}  # optimizers of which each iteration of a loop takes another one
         self.told_apart: set[Hashable] = set()  # loops that ask which iteration it is, and not only whether the last
         self.parted: set[Hashable] = set()  # loops whose iterations are the micro-batches of one batch
@@ -111,6 +113,7 @@ class Tables:
         self.frozen_once: set[Obj] = set()  # regions that are frozen somewhere, or may be
         self.written: set[Obj] = set()  # regions whose weights the program writes itself, while it trains
         self.ran: dict[Obj, set[Hashable]] = {}  # the loops in which each network is run
+        self.replaced: dict[Slot, Any] = {}  # what stands in the place of a network: see [Note: replaced]
         self.leaves: dict[int, Obj] = {}  # values that were told to take a gradient
         self.renamed: dict[Site, Any] = {}  # names of parameters that were given another tensor
         self.read_again: set[Site] = set()  # and where somebody reads that

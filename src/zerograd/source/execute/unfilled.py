@@ -14,7 +14,8 @@ from zerograd.core.world import Missing, WhyNone
 from zerograd.source.execute import gradients, updates
 from zerograd.source.execute.execution import Execution
 from zerograd.source.heap.conditions import is_followed
-from zerograd.source.heap.objects import ObjectKind, Shape
+from zerograd.source.heap.objects import Obj, ObjectKind, Shape
+from zerograd.source.heap.regions import Covers
 from zerograd.source.heap.values import Graph, Value
 
 
@@ -68,12 +69,19 @@ def _use_gradient(ex: Execution, value: Value, node: ast.AST) -> None:
         slot = updates.slot_of(ex, region, Shape.READING)
         facts = ex.here.facts[slot]
         none = {one.state.content for one in facts if one.state.content in HOLLOW and Kind.DEPOSIT not in one.doubts}
-        missing.append(none if len(ex.here.facts) == known else set())
+        told = len(ex.here.facts) == known and _is_ever_reached(ex, region)
+        missing.append(none if told else set())
         if none:  # whoever comes past here had one
             gradients.doubt_slots(ex, [slot], frozenset({Kind.DEPOSIT}))
     if missing and all(missing):
         why = WhyNone.NEVER if Content.NEW in missing[0] else WhyNone.CLEARED
         _note(ex, _written(ex, value), why, node)
+
+
+def _is_ever_reached(ex: Execution, region: Obj) -> bool:
+    """Whether some backward fills a region, if there are any: else it is not known how what is used here is filled."""
+    met = ex.tables.deposits.values()
+    return not met or any(ex.overlap.of(region, one.value.made_of) is not Covers.NO for one in met)
 
 
 def _written(ex: Execution, gradient: Value) -> str:

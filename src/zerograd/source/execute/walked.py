@@ -61,6 +61,11 @@ class Excuses:
         """Whether somebody who cannot be read may do something of this kind to the slot, and not only a branch."""
         return any(why in _UNREAD for why, _ in self._places.get((slot, kind), {}).values())
 
+    def is_from_elsewhere(self, slot: "Slot", kind: Kind) -> bool:
+        """Whether the caller may do something of this kind, or an event that may be for other parameters."""
+        places = self._places.get((slot, kind), {})
+        return any(why in (Why.OTHERS, Why.CALLER) for why, _ in places.values())
+
     def nearest(self, slot: "Slot", lacking: Kind, judged: Site) -> Related | None:
         """The last place above the event that is judged, else the last one, which a loop comes round from."""
         places = self._places.get((slot, lacking))

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from zerograd.core.events import Kind, Site
 from zerograd.core.facts import Fact, Facts
 from zerograd.core.machine import Content, Mark
-from zerograd.source.execute import branches
+from zerograd.source.execute import branches, counters
 from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.paths import Slot
 from zerograd.source.heap import answers
-from zerograd.source.heap.conditions import Last, Place, places_of
+from zerograd.source.heap.conditions import Last, Place, Test, places_of
 from zerograd.source.heap.objects import Obj
 from zerograd.source.heap.values import Pass
 
@@ -29,11 +29,14 @@ _DECIDES = frozenset({Kind.DEPOSIT, Kind.CONSUME, Kind.CLEAR})
 class Fed:
     """What a backward finds in the slots of an optimizer that it feeds."""
 
-    __slots__ = ("adds", "begins")
+    __slots__ = ("adds", "begins", "finds_lost", "may_add", "may_begin")
 
     def __init__(self) -> None:
         self.begins: dict[Place, set[str]] = {}  # where in each window it deposits into what holds nothing
+        self.may_begin: dict[Place, set[str]] = {}  # the same, unless somebody has deposited before
         self.adds = False  # it adds to what an earlier micro-batch has left, surely
+        self.may_add = False  # unless somebody who cannot be read clears
+        self.finds_lost = False  # somebody in sight clears inside a group, on some path
 
 
 class Taken(NamedTuple):
@@ -46,8 +49,16 @@ class Taken(NamedTuple):
     fresh: bool  # a backward of the same iteration feeds it
     unheard: dict[Pass, bool]  # the forward passes that no wrapper has heard of, and whether that is sure
     decided: set[bool]  # whether anything else decides if it is taken in an iteration
+    branched: set[bool]  # whether it stands in a branch inside its loops
     accumulating: bool  # an accelerator decides when it is taken
-    untouched: set[bool]  # whether nobody who cannot be read was handed the gradients before it
+    untouched: set[bool]  # whether nobody outside this function may have cleared before it
+
+
+class Handed(NamedTuple):
+    """Somebody who cannot be read was handed gradients that no step had read yet."""
+
+    loops: tuple[Hashable, ...]
+    tests: frozenset[Test]  # of the branches that it stands in, and that another iteration may not take
 
 
 def note_deposit(ex: Execution, optimizer: Obj, site: Site, facts: Facts) -> None:
@@ -56,11 +67,24 @@ def note_deposit(ex: Execution, optimizer: Obj, site: Site, facts: Facts) -> Non
     for fact in facts:
         content = fact.state.content
         if content in _UNREAD:
+            fed.may_add = True
             fed.adds = fed.adds or not fact.doubts & {Kind.CLEAR, Kind.CONSUME}
-        elif content in _BEGINS and not caught and not fact.doubts & _DECIDES and Mark.LEFT not in fact.state.marks:
+        elif content is Content.LOST:
+            fed.finds_lost = True
+        elif content in _BEGINS and not caught and Mark.LEFT not in fact.state.marks:
+            unsure = fact.doubts & _DECIDES
             for asked, told in answers.answers_of(fact):
-                if isinstance(asked, Place) and not answers.is_single(fact, asked.of):
+                if not isinstance(asked, Place) or answers.is_single(fact, asked.of):
+                    continue
+                # Whatever was done before the loop began, its first group begins where its counter does.
+                if not unsure or (content is Content.NEW and told in _starts(ex, asked)):
                     fed.begins.setdefault(asked, set()).add(told)
+                elif unsure == {Kind.DEPOSIT}:
+                    fed.may_begin.setdefault(asked, set()).add(told)
+
+
+def _starts(ex: Execution, place: Place) -> tuple[str, ...]:
+    return counters.start_places(ex, counters.count_of(ex, place.counter).start, place) or ()
 
 
 def _is_caught(ex: Execution) -> bool:
@@ -77,12 +101,13 @@ def note_step(ex: Execution, slot: Slot, site: Site, what: str, *, fresh: bool, 
     known = ex.taken.get(key)
     if known is None:
         known = ex.taken[key] = Taken(
-            what, tuple(ex.loops), {}, set(), fresh, {}, set(), ex.accumulating is not None, set()
+            what, tuple(ex.loops), {}, set(), fresh, {}, set(), set(), ex.accumulating is not None, set()
         )
     known.decided.add(any(guard.inside and branches.varies(ex, guard.test) for guard in ex.guards))
+    known.branched.add(any(guard.inside for guard in ex.guards))
     for one, sure in unheard.items():
         known.unheard[one] = known.unheard.get(one, False) or sure
-    unread = ex.excuses.is_unread(slot, Kind.CLEAR)
+    unread = ex.excuses.is_from_elsewhere(slot, Kind.CLEAR)
     known.untouched.add(not unread or any(Kind.CLEAR not in fact.doubts for fact in facts))
     asked = [
         place
@@ -100,6 +125,13 @@ def note_step(ex: Execution, slot: Slot, site: Site, what: str, *, fresh: bool, 
                 known.forced.update(last)
             else:
                 known.places.setdefault(place, set()).add(answers.answer(fact, place))
+
+
+def note_handed(ex: Execution, slot: Slot) -> None:
+    """Before somebody who cannot be read may do something to a slot."""
+    if slot[0] is not None and any(fact.state.content in _UNREAD for fact in ex.here.facts[slot]):
+        tests = frozenset(guard.test for guard in ex.guards if guard.inside and branches.varies(ex, guard.test))
+        ex.handed.setdefault(slot[0], set()).add(Handed(tuple(ex.loops), tests))
 
 
 def last_of(ex: Execution, fact: Fact, place: Place) -> set[Hashable]:
@@ -122,6 +154,12 @@ class Decision(NamedTuple):
 
 
 def note_decision(ex: Execution, place: Place, node: ast.AST) -> None:
-    asked = getattr(node, "test", node)
-    if isinstance(asked, ast.expr):
-        ex.tables.decided.setdefault(place, {})[node] = Decision(ex.site(asked), ast.unparse(asked))
+    """Where the answer was handed over from elsewhere, the call that did so decides."""
+    asked, frames = getattr(node, "test", node), ex.frames
+    at, asking = len(frames) - 1, ex.tables.asking.get(place, set())
+    while at and frames[at].function not in asking:
+        at -= 1
+    call = frames[at + 1].called_at if at + 1 < len(frames) and frames[at].function in asking else None
+    decides, depth = (call, at) if isinstance(call, ast.Call) else (asked, None)
+    if isinstance(decides, ast.expr):
+        ex.tables.decided.setdefault(place, {})[node] = Decision(ex.site(decides, depth), ast.unparse(decides))

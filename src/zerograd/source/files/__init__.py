@@ -1,4 +1,1 @@
-"""Which files are read: discover, exclusion, gitignore, config; which of them were read before: cache.
-
-beside.py and kindred.py look into the files around one, for what it leaves to them.
-"""
+"""Which files are read: discover, exclusion, gitignore, config, tree; which of them were read before: cache."""

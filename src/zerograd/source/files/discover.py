@@ -1,17 +1,17 @@
 """Which files a check reads, and their text."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from io import FileIO
 
 from zerograd.errors import SourceError, missing
 from zerograd.source.files.exclusion import Exclusion
-from zerograd.source.text.patterns import pattern
 
 NOTEBOOK = ".ipynb"
 _READ = (".py", NOTEBOOK)
-_COOKIE = pattern(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
+_COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 STDIN = "-"
 MARK = "\ufeff"  # the byte order mark, decoded
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from zerograd.core.findings import Certainty, Edit, Finding, Fix, Severity
 from zerograd.errors import SourceError
 from zerograd.rules import REGISTRY
-from zerograd.source.abstract import acts
+from zerograd.source.acts import acts
 from zerograd.source.fixes.acts import is_managed
 from zerograd.source.fixes.makers import APART, MAKERS, OF_VALUES
 from zerograd.source.fixes.page import Page

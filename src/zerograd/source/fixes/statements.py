@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Iterator
 from typing import TypeVar
 
 from zerograd.core.events import Site
-from zerograd.source.abstract import NO_ACTS, Acts
+from zerograd.source.acts import NO_ACTS, Acts
 from zerograd.source.fixes.places import Places
 from zerograd.source.text.nodes import held_by, holds, parents_of, place
 from zerograd.source.text.parsing import tree_of

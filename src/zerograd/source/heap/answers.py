@@ -116,11 +116,12 @@ def moved(facts: Facts, place: Place) -> Facts:
         if now is None:
             out.append(fact)
         else:
-            out.extend(told(fact, place, later) for later in _later(place.of, now))
+            out.extend(told(fact, place, later) for later in following(place.of, now))
     return slim(out)
 
 
-def _later(of: Linear, now: str) -> tuple[str, ...]:
+def following(of: Linear, now: str) -> tuple[str, ...]:
+    """The places of a window that may come behind this one."""
     if now == LAST:
         return (FIRST,)
     if of == Linear(None, 2):

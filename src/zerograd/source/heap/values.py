@@ -10,6 +10,8 @@ from zerograd.source.heap.objects import Obj, ObjectKind
 
 Regions = frozenset[Obj]
 NO_OBJECTS: frozenset[Obj] = frozenset()
+Beginnings = frozenset[int]  # see [Note: through]
+NO_GRAPHS: Beginnings = frozenset()
 MAYBE_SCALED = ("maybe multiplied by the loss scale",)
 LOSS_SCALE = ("the loss scale",)
 SCALE_MARKS: frozenset[Hashable] = frozenset({LOSS_SCALE, MAYBE_SCALED})
@@ -63,6 +65,12 @@ class Maybe(NamedTuple):
     """What divides on some of the paths that have met."""
 
     divisor: Hashable
+
+
+class Multiplied(NamedTuple):
+    """A loss was multiplied by this, which may be 1 / n: then n has divided it."""
+
+    factor: Hashable
 
 
 class Literal(NamedTuple):
@@ -122,6 +130,7 @@ class Value(NamedTuple):
     passes: frozenset[Pass] = NO_PASSES  # of a loss: through networks that are averaged over the ranks
     picked: Picked | None = None  # of one of two things
     iterators: Iterators = NO_ITERATORS  # which are used up when it is read
+    through: Beginnings = NO_GRAPHS  # where its graph may have begun
 
 
 def joined_graph(one: Graph, other: Graph) -> Graph:
@@ -202,6 +211,7 @@ def join(one: Value, other: Value, identity: int, test: Test | None = None) -> V
         one.passes | other.passes if one.passes and other.passes else NO_PASSES,
         _picked(one, other, test) if test is not None else one.picked if one.picked == other.picked else None,
         one.iterators if one.iterators == other.iterators else _iterators(one, other),
+        one.through | other.through,
     )
 
 

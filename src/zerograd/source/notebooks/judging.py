@@ -8,9 +8,8 @@ from typing import NamedTuple
 from zerograd.core.findings import Finding, Fix, Related
 from zerograd.source.notebooks.layout import read_cells
 from zerograd.source.notebooks.program import Joined, join
-from zerograd.source.text.patterns import pattern
 
-_LINE = pattern(r"\bon line (\d+)")
+_LINE = re.compile(r"\bon line (\d+)")
 
 
 class Judged(NamedTuple):

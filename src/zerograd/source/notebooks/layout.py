@@ -7,11 +7,10 @@ from typing import NamedTuple
 
 from zerograd.errors import SourceError
 from zerograd.source.files.discover import read_text
-from zerograd.source.text.patterns import pattern
 
-_BLANK = pattern(r"[ \t\n\r]*")
+_BLANK = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder(strict=False)
-_PYTHON = pattern(r"python|sage|pyspark", re.IGNORECASE)
+_PYTHON = re.compile(r"python|sage|pyspark", re.IGNORECASE)
 _SOURCES = ("source", "input")  # of nbformat 4, and of 3
 
 

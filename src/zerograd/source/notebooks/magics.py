@@ -8,13 +8,11 @@ import ast
 import re
 from typing import NamedTuple
 
-from zerograd.source.text.patterns import pattern
-
 # Cell magics whose body is Python that runs here; any other makes its cell something else: a file, a script, a page.
-_PYTHON_CELLS = pattern(r"%%(?:time|timeit|capture|prun|memit|mprun|lprun|heat|snakeviz|wandb|debug|skip_if)\b")
-_MAGIC = pattern(r"^(\s*)(?:[%!?/,;]|\$)")
-_ASSIGNED = pattern(r"^(\s*[\w.,\[\]\s]+=\s*)[%!].*$")
-_QUESTION = pattern(r"^(\s*)[\w.\[\]()*'\" ]+\?{1,2}\s*$")
+_PYTHON_CELLS = re.compile(r"%%(?:time|timeit|capture|prun|memit|mprun|lprun|heat|snakeviz|wandb|debug|skip_if)\b")
+_MAGIC = re.compile(r"^(\s*)(?:[%!?/,;]|\$)")
+_ASSIGNED = re.compile(r"^(\s*[\w.,\[\]\s]+=\s*)[%!].*$")
+_QUESTION = re.compile(r"^(\s*)[\w.\[\]()*'\" ]+\?{1,2}\s*$")
 
 
 class Tamed(NamedTuple):

@@ -1,14 +1,6 @@
-"""A notebook as one program: its cells in order, without what can be run again in any order.
+"""A notebook as one program: its cells in their order, as "restart and run all" would run them."""
 
-[Note: loose cells] A step in a cell of its own is run by hand, once or ten times, before or behind the others: what it
-does to a gradient says nothing. So statements outside loops and functions that touch gradients, themselves or through
-a function of the notebook, are left out; what they would bind stays. Loops and functions are judged.
-"""
-
-import ast
-import re
 from bisect import bisect_right
-from collections.abc import Iterator
 from typing import NamedTuple
 
 from zerograd.core.events import Site
@@ -16,13 +8,6 @@ from zerograd.core.findings import Edit
 from zerograd.source.fixes.places import Places
 from zerograd.source.notebooks.layout import Cell
 from zerograd.source.notebooks.magics import tame
-from zerograd.source.text.nodes import place
-from zerograd.source.text.patterns import pattern
-
-_EVENT = pattern(r"\.(?:step|backward|manual_backward|zero_grad|unscale_|clip_gradients)\b|clip_grad_|\.grad\b")
-_LOOSE = (ast.If, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match)
-_KEPT = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.For, ast.AsyncFor, ast.While, ast.Import)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Part(NamedTuple):
@@ -87,56 +72,4 @@ def join(cells: list[Cell]) -> Joined:
         changed |= {lines + number for number in muted}
         texts.append(text)
         lines += count
-    text, loose = _without_loose("\n".join(texts))
-    return Joined(text, tuple(parts), frozenset(changed | loose), tuple(troubles))
-
-
-def _without_loose(text: str) -> tuple[str, set[int]]:
-    """The program with nothing in place of its loose events. See [Note: loose cells]."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return text, set()
-    places = Places(text)
-    names = _training(tree, text, places)
-    calls = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\(") if names else None
-    muted: set[int] = set()
-    characters = list(text)
-    for statement in _straight(tree.body):
-        (line, column), (end_line, end_column) = place(statement)
-        start, end = places.offset(line, column + 1), places.offset(end_line, end_column + 1)
-        written = text[start:end]
-        if _EVENT.search(written) or (calls is not None and calls.search(written)):
-            characters[start:end] = [mark if mark in "\r\n" else " " for mark in written]
-            characters[start] = "0"
-            muted |= set(range(line, end_line + 1))
-    return "".join(characters), muted
-
-
-def _straight(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The simple statements that stand in no loop and no function."""
-    for statement in body:
-        if isinstance(statement, _LOOSE):
-            blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
-            blocks += [inner.body for inner in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))]
-            for block in blocks:
-                yield from _straight(block)
-        elif not isinstance(statement, _KEPT):
-            yield statement
-
-
-def _training(tree: ast.Module, text: str, places: Places) -> set[str]:
-    """The names of functions that touch gradients, or that call such a function."""
-    bodies: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, _FUNCTIONS):
-            (line, _), (end_line, end_column) = place(node)
-            body = text[places.offset(line, 1) : places.offset(end_line, end_column + 1)]
-            bodies[node.name] = bodies.get(node.name, "") + body
-    names = {name for name, body in bodies.items() if _EVENT.search(body)}
-    while True:
-        word = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\(") if names else None
-        more = {name for name, body in bodies.items() if word is not None and name not in names and word.search(body)}
-        if not more:
-            return names
-        names |= more
+    return Joined("\n".join(texts), tuple(parts), frozenset(changed), tuple(troubles))

@@ -12,10 +12,9 @@ from collections.abc import Iterable
 from zerograd.core.findings import Edit
 from zerograd.source.fixes.places import Places
 from zerograd.source.notebooks.layout import Cell, read_cells
-from zerograd.source.text.patterns import pattern
 
 _PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # one character, beyond the first 65,536
-_UNIT = pattern(rf"{_PAIR}|\\u[0-9a-fA-F]{{4}}|\\.|.", re.DOTALL)
+_UNIT = re.compile(rf"{_PAIR}|\\u[0-9a-fA-F]{{4}}|\\.|.", re.DOTALL)
 
 
 def rewrite(text: str, path: str, edits: Iterable[Edit]) -> str:

@@ -21,6 +21,7 @@ from zerograd.source.text.parsing import parse
 from zerograd.source.text.suppression import allows
 
 _LARGEST = 400_000  # bytes of a file that is looked into for what others import of it
+_MOST = 400  # files kept in memory
 _NEAREST = 8  # files with a call of that name that are opened
 
 
@@ -58,27 +59,26 @@ class Project:
         known = self._files.get(whole)
         if known is not None and known.text == text:
             return known
+        if len(self._files) >= _MOST:  # only here: a file that is being checked still needs those it imports
+            self._files.clear()
+            self._forget()
         file = File(path, text, parse(text, path))
-        self.put_back(file)
-        return file
-
-    def files(self) -> list[File]:
-        """Every file that was parsed."""
-        return [file for file in self._files.values() if file is not None]
-
-    def put_back(self, file: File) -> None:
-        """A file in place of another text of the same path."""
-        whole = os.path.abspath(file.path)
-        if self._files.get(whole) is file:
-            return
-        if self._files.get(whole) is not None:
-            self._found.clear()  # what others import of it is defined anew
-            self._acting.clear()
-            self.outcomes.clear()
+        if whole in self._files:
+            self._forget()  # what others import of it is defined anew
         self._named.pop(whole, None)
         self._files[whole] = file
         if self._texts is not None and whole in self._texts:
             self._texts[whole] = file.text
+        return file
+
+    def _forget(self) -> None:
+        self._found.clear()
+        self._acting.clear()
+        self.outcomes.clear()
+
+    def files(self) -> list[File]:
+        """Every file that was parsed."""
+        return [file for file in self._files.values() if file is not None]
 
     def allows(self, finding: Finding) -> bool:
         """Whether a comment allows a finding in a file that was read on the way."""

@@ -4,7 +4,7 @@
 `windows`: how is each step fed?
 `clears`: does every clear have something to clear?
 `shared`: does who hands its gradient over get rid of it?
-`idle`: does every term of a loss teach? `wasted`: is every backward used? `ungraded`: can an optimizer move all that it
-was given? `handed`: does a framework get its loss? `retained`: which graphs does an iteration leave behind?
+`untaught`: what looks as if it learned, and does not?
+`wasted`: is every backward used? `retained`: which graphs does an iteration leave behind?
 `world`: the questions of `core/world.py`.
 """

@@ -28,12 +28,12 @@ def unowned(ex: Execution) -> Iterator[Unowned]:
         trainer = _trainer(ex, deposit)
         if trainer is None:
             continue
-        for region in _whole(ex, ex.filled.get(site, NO_OBJECTS)):
+        for region in _whole(ex.filled.get(site, NO_OBJECTS)):
             if region in told or not _runs_in(ex, region, deposit) or not _has_its_own(ex, region):
                 continue
             if _is_left_alone(ex, region) and not _holders(ex, region) and _is_nobodys(ex, region):
                 told.add(region)
-                name = ex.named.get(region, _class_name(region))
+                name = f"the parameters of {ex.named.get(region, _class_name(region))}"
                 sure = not ex.tables.examined
                 yield Unowned(site, Neglect.UNHELD, name, beside=trainer.site, certain=sure)
 
@@ -100,14 +100,11 @@ def _runs_in(ex: Execution, region: Obj, deposit: Deposit) -> bool:
     return not deposit.loops or not loops.isdisjoint(deposit.loops)
 
 
-def _whole(ex: Execution, regions: Iterable[Obj]) -> list[Obj]:
+def _whole(regions: Iterable[Obj]) -> list[Obj]:
     """The largest of these networks: what lies in another one is a part of that."""
     known = sorted(regions)
-    return [
-        one
-        for one in known
-        if one.kind is ObjectKind.MODULE and not any(one is not other and one in reach(other) for other in known)
-    ]
+    inside = {part for one in known for part in reach(one) if part is not one}
+    return [one for one in known if one.kind is ObjectKind.MODULE and one not in inside]
 
 
 def _is_left_alone(ex: Execution, region: Obj) -> bool:
@@ -198,6 +195,6 @@ def _is_private(ex: Execution, in_fields: set[Obj], in_names: set[Obj]) -> bool:
             return False
     outside = [one for one in ex.main.tree.body if not isinstance(one, (ast.FunctionDef, ast.ClassDef))]
     named = {node.attr for one in outside for node in ast.walk(one) if isinstance(node, ast.Attribute)}
-    if not fields.isdisjoint(named):
+    if ex.symbolic and not fields.isdisjoint(named):  # else the body of the file is what was executed
         return False
     return not any(ex.project.is_named(name, ex.main) for name in fields | names)

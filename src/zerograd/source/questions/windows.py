@@ -1,19 +1,20 @@
 """How is each step fed? What it waits for, which losses it gets, and whether they know how many they are."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 from zerograd.core.events import Event, Kind, Site
 from zerograd.core.world import Fit, Loss, Test, Unsynced, Window
 from zerograd.source.execute import acts
-from zerograd.source.execute.counters import is_whole
+from zerograd.source.execute.counters import is_whole, setting
 from zerograd.source.execute.execution import ONE, Execution
 from zerograd.source.execute.gradients import held_by
 from zerograd.source.execute.ranks import of_region
 from zerograd.source.execute.tables import Deposit
 from zerograd.source.execute.windows import Taken, waits
-from zerograd.source.heap.conditions import FIRST, LAST, At, Counter, Linear, Place, is_never, leaves, places_of
+from zerograd.source.heap.answers import following
+from zerograd.source.heap.conditions import FIRST, LAST, At, Counter, Last, Linear, Place, is_never, leaves, places_of
 from zerograd.source.heap.objects import Obj, ObjectKind
-from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Literal, Times, Value, linear, plain
+from zerograd.source.heap.values import MEAN, SCALE_MARKS, SUM, Literal, Multiplied, Times, Value, linear, plain
 
 
 def windows(ex: Execution) -> Iterator[Window]:
@@ -43,7 +44,7 @@ def _at_once(ex: Execution, optimizer: Obj, step: Event, taken: Taken) -> Window
         return _behind(ex, optimizer, step, taken, of, feeding)
     losses = tuple(_loss(ex, optimizer, site, deposit, None) for site, deposit in feeding.items())
     meant, sure = _meant(ex, optimizer, taken, feeding)
-    sure = sure and not optimizer.hinted and taken.decided == {False} and taken.untouched == {True}
+    sure = sure and not optimizer.hinted and taken.decided == {False} and _is_untouched(ex, optimizer, taken)
     return Window(step, losses, meant=meant, certain=sure)
 
 
@@ -53,11 +54,18 @@ def _meant(ex: Execution, optimizer: Obj, taken: Taken, feeding: dict[Site, Depo
     That a loss is divided by some number may be a matter of taste. It is a number of micro-batches if it divides the
     number of batches too, or the counter of the loop, or if an accelerator was told it.
     """
-    steps = [other for (one, _, _), other in ex.taken.items() if one is optimizer]
-    waits_for_it = any(waits(other, place) for other in steps for place in other.places)
-    if taken.accumulating or waits_for_it or not taken.loops or not feeding:
+    if taken.accumulating or not taken.loops or not feeding:
         return "", False
     if any(deposit.loops != taken.loops for deposit in feeding.values()):
+        return "", False
+    steps = [other for (one, _, _), other in ex.taken.items() if one is optimizer and other is not taken]
+    waited = [place for other in steps for place in other.places if waits(other, place)]
+    if waited:
+        # One that waits for losses of its own is another matter: a penalty that is due now and then.
+        fed = [ex.fed.get((site, optimizer)) for site in feeding]
+        alike = all(one is not None and len(one.begins.get(waited[0], ())) > 1 for one in fed)
+        if alike and taken.branched == {False}:
+            return f"another step waits for {_name(ex, waited[0])}", True
         return "", False
     clipped = _clips_at(ex, optimizer, taken)
     if clipped is not None:
@@ -66,9 +74,7 @@ def _meant(ex: Execution, optimizer: Obj, taken: Taken, feeding: dict[Site, Depo
         told = acts.told_size(ex, deposit.by) if deposit.by is not None else None
         if deposit.by is not None and told is not None and told.constant != ONE:
             return f"the accelerator accumulates over {_name_of(ex, linear(told))}", not deposit.by.given
-    divisors = [
-        {one for one in deposit.value.divisors if isinstance(one, (int, Linear))} for deposit in feeding.values()
-    ]
+    divisors = [set(_numbers(ex, map(plain, deposit.value.divisors))) for deposit in feeding.values()]
     for one in sorted(frozenset.intersection(*map(frozenset, divisors)), key=repr):
         of = one if isinstance(one, Linear) else Linear(one, 0)
         steady = not any(ex.changing_in(part, taken.loops) for part in ex.identities.parts(of.base or 0))
@@ -78,8 +84,18 @@ def _meant(ex: Execution, optimizer: Obj, taken: Taken, feeding: dict[Site, Depo
         sums = any(deposit.value.reduction == SUM for deposit in feeding.values())
         counted = _counts_micro_batches(ex, taken, of)
         if counted or not sums:
-            return f"the loss is divided by {_name_of(ex, of)}", counted
+            always = all(one in _numbers(ex, deposit.value.divisors) for deposit in feeding.values())
+            return f"the loss is divided by {_name_of(ex, of)}", counted and always
     return "", False
+
+
+def _numbers(ex: Execution, divisors: Iterable[Hashable]) -> Iterator[int | Linear]:
+    """The numbers among what divides a loss. A constant is one where the very same is asked for a remainder."""
+    for one in divisors:
+        if isinstance(one, Literal) and one.id in ex.tables.moduli:
+            yield ex.tables.moduli[one.id]
+        elif isinstance(one, (int, Linear)):
+            yield one
 
 
 def _clips_at(ex: Execution, optimizer: Obj, taken: Taken) -> Linear | None:
@@ -117,7 +133,7 @@ def _behind(
     adding = {site: one for site, one in feeding.items() if _adds(ex, site, optimizer)}
     losses = tuple(_loss(ex, optimizer, site, deposit, of) for site, deposit in adding.items())
     owners = {one for site in feeding for one in ex.tables.owners.get(site, ())}
-    sure = not optimizer.hinted and owners == {optimizer} and taken.untouched == {True}
+    sure = not optimizer.hinted and owners == {optimizer} and _is_untouched(ex, optimizer, taken)
     return Window(step, losses, _name_of(ex, of), certain=sure and not ex.is_refused(of.base))
 
 
@@ -144,7 +160,7 @@ def _waiting(ex: Execution, optimizer: Obj, step: Event, taken: Taken, place: Pl
         _name(ex, place),
         _ends(ex, optimizer, place),
         _fit(ex, optimizer, taken, place, feeding) if adding else Fit.UNKNOWN,
-        _drops_tail(ex, optimizer, place),
+        _drops_tail(ex, optimizer, place) if adding else None,
         certain=_is_settled(ex, optimizer, place, feeding),
     )
 
@@ -157,7 +173,7 @@ def _is_settled(ex: Execution, optimizer: Obj, place: Place, feeding: dict[Site,
     if place.of.base is not None and any(loop in ex.born.get(part, ()) for part in ex.identities.parts(place.of.base)):
         return False  # the length of the window changes as the loop goes on
     steps = [(site, taken) for (one, site, _), taken in ex.taken.items() if one is optimizer and loop in taken.loops]
-    if not all(waits(taken, place) and taken.untouched == {True} for _, taken in steps):
+    if not all(waits(taken, place) and _is_untouched(ex, optimizer, taken, place) for _, taken in steps):
         return False
     owners = {one for site in feeding for one in tables.owners.get(site, ())}
     if owners != {optimizer} and any(len(_sites(ex, one, loop)) > 1 for one in owners):
@@ -188,13 +204,32 @@ def _feeding(ex: Execution, optimizer: Obj, place: Place) -> dict[Site, Deposit]
 def _adds(ex: Execution, site: Site, optimizer: Obj) -> bool:
     """Whether a backward adds to what earlier micro-batches have left."""
     fed = ex.fed.get((site, optimizer))
-    return fed is not None and fed.adds
+    return fed is not None and (fed.adds or (fed.may_add and not fed.finds_lost))
+
+
+def _is_untouched(ex: Execution, optimizer: Obj, taken: Taken, place: Place | None = None) -> bool:
+    """Whether nobody who cannot be read was handed gradients before a step reads them, in each window.
+
+    What stands in a branch that other windows do not take does not divide the gradients of them all.
+    """
+    if True not in taken.untouched:
+        return False
+    around = {place.counter.loop} if place is not None else set(taken.loops)
+    for handed in ex.handed.get(optimizer, ()):
+        asked = [one for test in handed.tests for one in leaves(test) if not isinstance(one, Last)]
+        in_each = all(isinstance(one, At) and one.place == place for one in asked)
+        if in_each and around <= set(handed.loops):
+            return False
+    return True
 
 
 def _fit(ex: Execution, optimizer: Obj, taken: Taken, place: Place, feeding: dict[Site, Deposit]) -> Fit:
     """How the groups lie to the window. See [Note: groups]."""
     fed = [ex.fed[(site, optimizer)] for site in feeding if (site, optimizer) in ex.fed]
-    begins = {one for each in fed for one in each.begins.get(place, ())}
+    # Behind a step and a clear a group begins, whoever may have deposited before.
+    behind = {later for one in taken.places[place] if one is not None for later in following(place.of, one)}
+    begun = [each.begins.get(place, set()) | (each.may_begin.get(place, set()) & behind) for each in fed]
+    begins = set().union(*begun)
     if not begins or _is_rescaled(ex, optimizer) or _is_erased(ex, optimizer):
         return Fit.UNKNOWN
     meant = place._replace(of=place.of._replace(offset=0))
@@ -202,12 +237,12 @@ def _fit(ex: Execution, optimizer: Obj, taken: Taken, place: Place, feeding: dic
         return Fit.LONGER
     if len(taken.places[place]) > 1:
         all_but_one = len(taken.places[place]) == len(places_of(place.of)) - 1
-        return Fit.INVERTED if all_but_one and _are_divided(ex, feeding, place) else Fit.UNKNOWN
+        return Fit.INVERTED if all_but_one else Fit.UNKNOWN
     # Behind the first place of a window whose length nobody knows comes one in the middle, or the last.
     if len(begins) == 1 or (place.of.base is not None and FIRST not in begins):
         return Fit.WHOLE
     # Where no backward begins groups at two places, what comes behind the step is another loss, not another window.
-    return Fit.SHIFTED if any(len(each.begins.get(place, ())) > 1 for each in fed) else Fit.UNKNOWN
+    return Fit.SHIFTED if any(len(each) > 1 for each in begun) else Fit.UNKNOWN
 
 
 def _is_erased(ex: Execution, optimizer: Obj) -> bool:
@@ -233,7 +268,7 @@ def _loss(ex: Execution, optimizer: Obj, site: Site, deposit: Deposit, of: Linea
     value = deposit.value
     known = {MEAN: True, SUM: False}.get(value.reduction)
     event = Event(Kind.DEPOSIT, str(optimizer.number), site, value.scaled, deposit.what)
-    unsure = of is None or _is_rescaled(ex, optimizer)
+    unsure = of is None or of == setting(ex) or _is_rescaled(ex, optimizer)
     divided = None if unsure or of is None else _is_divided(ex, value, of)
     return Loss(event, known, divided, _is_synced(ex, optimizer, value), deposit.divided_again)
 
@@ -254,26 +289,34 @@ def _is_divided(ex: Execution, value: Value, of: Linear) -> bool | None:
 
 
 def _is_length(ex: Execution, divisor: Hashable, of: Linear) -> bool:
+    if isinstance(divisor, Multiplied):
+        return not _is_itself(divisor.factor, of) and _is_length(ex, divisor.factor, of)
     if of.base is None:
         return divisor == ("k", of.offset)
     base = divisor.base if isinstance(divisor, Linear) else divisor
     return isinstance(base, int) and of.base in ex.identities.parts(base)
 
 
+def _is_itself(factor: Hashable, of: Linear) -> bool:
+    """Whether a factor is the length of the window, not its inverse."""
+    return factor in (of, ("k", of.offset)) if of.base is None else factor in (of, of.base)
+
+
 def _is_harmless(ex: Execution, divisor: Hashable, of: Linear) -> bool:
     """Whether a divisor is not the length of the window, whatever that is: a weight, or the counter itself."""
+    if isinstance(divisor, Multiplied):
+        return _is_itself(divisor.factor, of) or _is_harmless(ex, divisor.factor, of)
     if isinstance(divisor, Linear):
         return divisor.base in ex.counter_ids
-    if isinstance(divisor, tuple) and isinstance(divisor[-1], (int, float)) and divisor[-1] <= 1:
-        return True  # it was multiplied
-    return of.base is None and isinstance(divisor, tuple) and divisor != ("k", of.offset)
+    # A constant of at most 1 is what it was multiplied by.
+    return isinstance(divisor, tuple) and isinstance(divisor[-1], (int, float)) and divisor[-1] <= 1
 
 
 def _drops_tail(ex: Execution, optimizer: Obj, place: Place) -> bool | None:
     """Whether nobody steps on what is left when the loop ends."""
     loop = place.counter.loop
-    if loop in ex.tables.calls:
-        return None  # nobody here knows when the calls end
+    if loop not in ex.tables.iterating:
+        return None  # nobody here knows where it ends
     steps = [taken for (one, _, _), taken in ex.taken.items() if one is optimizer]
     if any(loop not in taken.loops or taken.forced or not waits(taken, place) for taken in steps):
         return None

@@ -1,5 +1,4 @@
-"""A file's words, lines and syntax tree.
+"""A file's lines and syntax tree, and the comments that are addressed to us.
 
-Read in this order: triggers (is the text worth parsing?), parsing, python2, nodes, paths. wording.py and stems.py say
-what names mean where nothing else does; suppression.py reads the comments that are addressed to us.
+Read in this order: lines, parsing, python2, nodes, paths, imports; addressed and suppression read the comments.
 """

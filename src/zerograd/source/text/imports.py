@@ -3,9 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from zerograd.source.text.patterns import pattern
-
-_IMPORT = pattern(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+\(?([^\n]*)|import[ \t]+([^\n]+))", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]+\(?([^\n]*)|import[ \t]+([^\n]+))", re.MULTILINE)
 
 
 def imports_of(text: str) -> Iterator[tuple[str, str]]:

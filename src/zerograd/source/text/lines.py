@@ -5,14 +5,13 @@ are bytes of UTF-8 (`Site`). Editors and SARIF count UTF-16 code units, and Pyth
 """
 
 import ast
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from io import StringIO
 from itertools import accumulate
 
-from zerograd.source.text.patterns import pattern
-
-_END = pattern(r"\r\n|\r|\n")
+_END = re.compile(r"\r\n|\r|\n")
 
 
 def lines_of(text: str) -> list[str]:

@@ -1,18 +1,11 @@
 """Walking syntax trees, as fast as Python lets us: ast's own walkers spend most of their time on contexts and names."""
 
 import ast
-from ast import Attribute, Call, Constant, Name
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from itertools import chain
+from collections.abc import Callable
 from operator import attrgetter
 from types import NoneType
-from typing import Any, TypeVar
+from typing import Any
 
-N = TypeVar("N", bound=ast.AST)
-_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
-_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases", "items")
-_HOLDS: dict[type, tuple[str, ...]] = {}  # for each kind of statement, those of its fields
 LEAVES = frozenset({ast.Name, ast.Constant, NoneType, str, int, bool})  # nothing is below these
 # Fields without nodes, or with nodes that say nothing to us: contexts (Load, Store) and operators.
 _MUTE = frozenset({"ctx", "op", "ops", "id", "attr", "arg", "type_ignores", "type_comment", "conversion", "level"})
@@ -34,75 +27,16 @@ class _Readers(dict[type, Any]):
     """For each kind of node, how to read all the fields that may hold others: a tuple, or the one field there is. None
     for those that nothing is looked at inside."""
 
-    def __init__(self, step: int, flat: frozenset[type]) -> None:
+    def __init__(self, flat: frozenset[type]) -> None:
         super().__init__(dict.fromkeys(flat))
-        self._step = step
 
     def __missing__(self, kind: type) -> Callable[[ast.AST], Any]:
-        fields = [name for name in getattr(kind, "_fields", ()) if name not in _MUTE][:: self._step]
+        fields = [name for name in getattr(kind, "_fields", ()) if name not in _MUTE]
         self[kind] = read = attrgetter(*fields) if fields else lambda node: ()
         return read
 
 
-READ, _BACKWARDS = _Readers(1, LEAVES), _Readers(-1, LEAVES | {*_INNER})
-
-
-class Nodes:
-    """The nodes of a function or module by kind, each kind in text order, but for constants; of the functions and
-    classes inside it the heads alone. Made once per function: everything that has to look at all of it looks here."""
-
-    def __init__(self, function: ast.AST) -> None:
-        self._by_kind: defaultdict[type, list[ast.AST]] = defaultdict(list)
-        by_kind, readers = self._by_kind, _BACKWARDS
-        stack: list[Any] = getattr(function, "body", [])[::-1]
-        pop, push = stack.pop, stack.append
-        name, attribute, call = by_kind[Name].append, by_kind[Attribute].append, by_kind[Call].append
-        while stack:
-            node = pop()
-            while True:  # on to what stands first in it, which need not be put down and taken up again
-                kind = type(node)
-                if kind is Attribute:
-                    attribute(node)
-                    node = node.value
-                elif kind is Name:  # a third of them
-                    name(node)
-                    break
-                elif kind is Call:
-                    call(node)
-                    stack += node.keywords[::-1]
-                    stack += node.args[::-1]
-                    node = node.func
-                elif kind is Constant:
-                    break
-                else:
-                    by_kind[kind].append(node)
-                    read = readers[kind]
-                    node = read(node) if read is not None else None
-                    if type(node) is tuple:
-                        for part in node:
-                            if type(part) is not list:
-                                if part is not None:
-                                    push(part)
-                            elif part:
-                                stack += part[::-1]
-                        break
-                    if type(node) is list:
-                        stack += node[::-1]
-                        break
-                    if node is None:
-                        break
-
-    def __len__(self) -> int:
-        return sum(map(len, self._by_kind.values()))
-
-    def __iter__(self) -> Iterator[ast.AST]:
-        """All of them, one kind after the other."""
-        return chain.from_iterable(self._by_kind.values())
-
-    def of(self, kind: type[N]) -> list[N]:
-        """Those of one kind, in text order."""
-        found: list[Any] = self._by_kind.get(kind, [])
-        return found
+READ = _Readers(LEAVES)
 
 
 def below(node: ast.AST) -> list[Any]:
@@ -152,17 +86,6 @@ def parents_of(tree: ast.AST) -> dict[ast.AST, ast.AST]:
                 pending.append(part)
                 parents[part] = node
     return parents
-
-
-def inner_statements(node: ast.AST) -> list[ast.AST]:
-    """The statements directly below, and what holds more of them: handlers, cases, with-items."""
-    kind = node.__class__
-    if kind not in _HOLDS:
-        _HOLDS[kind] = tuple(name for name in _BLOCKS if name in kind._fields)
-    found: list[ast.AST] = []
-    for name in _HOLDS[kind]:
-        found += getattr(node, name)
-    return found
 
 
 def holds(outer: ast.AST, inner: ast.AST) -> bool:

@@ -5,17 +5,17 @@ that every line keeps its number. Whatever else is wrong with a file stays wrong
 """
 
 import ast
+import re
 
 from zerograd.source.text.lines import lines_of
-from zerograd.source.text.patterns import pattern
 
-_PRINT = pattern(r"^(\s*)print\b(?!\s*\()(?!\s*=).*$")
-_EXCEPT = pattern(r"^(\s*except\s+[\w.()\s,]+?),\s*(\w+)\s*:")
-_RAISE = pattern(r"^(\s*)raise\s+\w[\w.]*\s*,.*$")
-_EXEC = pattern(r"^(\s*)exec\s+[\"'\w].*$")
-_CALLED_PRINT = pattern(r"^(\s*)print\s*\(.*$")
-_SHELL = pattern(r"^(\s*)[!%]%?\w.*$")  # !pip install torch, %matplotlib inline: Colab's downloads have them
-_ASYNC = pattern(r"\basync\s*=(?!=)")  # a keyword of its own since Python 3.7: .cuda(async=True)
+_PRINT = re.compile(r"^(\s*)print\b(?!\s*\()(?!\s*=).*$")
+_EXCEPT = re.compile(r"^(\s*except\s+[\w.()\s,]+?),\s*(\w+)\s*:")
+_RAISE = re.compile(r"^(\s*)raise\s+\w[\w.]*\s*,.*$")
+_EXEC = re.compile(r"^(\s*)exec\s+[\"'\w].*$")
+_CALLED_PRINT = re.compile(r"^(\s*)print\s*\(.*$")
+_SHELL = re.compile(r"^(\s*)[!%]%?\w.*$")  # !pip install torch, %matplotlib inline: Colab's downloads have them
+_ASYNC = re.compile(r"\basync\s*=(?!=)")  # a keyword of its own since Python 3.7: .cuda(async=True)
 _OPENERS, _CLOSERS = "([{", ")]}"
 _ATTEMPTS = 40
 

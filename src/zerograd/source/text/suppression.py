@@ -10,8 +10,8 @@ from zerograd.errors import UsageError
 from zerograd.rules import REGISTRY, select, words_name
 from zerograd.rules.rule import Rule, Sees
 from zerograd.rules.telling import note
+from zerograd.source.text.addressed import may_allow
 from zerograd.source.text.lines import lines_of, to_column
-from zerograd.source.text.triggers import may_allow
 
 if TYPE_CHECKING:
     from zerograd.core.comments import Comment, Item
