@@ -11,6 +11,10 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+def built(path):
+    made = nn.Linear(4, 3)
+    return made, torch.optim.SGD(made.parameters(), lr=0.1)
+
 def train(loader, path, more):
     net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3))
     {before}
@@ -45,7 +49,7 @@ def test_what_takes_the_place_of_what_is_held_is_told_there(after: str) -> None:
     (found,) = told(after)
     assert found.code == "ZG010"
     assert found.certainty is Certainty.CERTAIN
-    assert found.related[0].site.line == 10
+    assert found.related[0].site.line == 14
 
 
 @pytest.mark.parametrize("before", [one for one in REPLACED if "[1]" not in one])
@@ -63,6 +67,8 @@ def test_the_optimizer_is_made_behind_it(before: str) -> None:
         "net.load_state_dict(torch.load(path))",
         "net = nn.Linear(4, 3)\n    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)",
         "net.head = nn.Linear(4, 3)\n    optimizer.add_param_group({'params': net.head.parameters()})",
+        "net, optimizer = built(path)",
+        "if path:\n        net, optimizer = built(path)",
         "kept = net\n    net = copy.deepcopy(net)\n    net = kept",
         "for one in (nn.Linear(4, 3), nn.Linear(4, 3)):\n        one.train()",
     ],

@@ -47,6 +47,7 @@ def test_an_optimizer_that_is_never_stepped_is_where_it_is_told() -> None:
     [
         "optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.1)",
         "optimizer = torch.optim.SGD([{'params': net.parameters()} for net in (model, head)], lr=0.1)",
+        "given = list(model.parameters())\n    given.extend(head.parameters())\n    optimizer = torch.optim.SGD(given)",
         MADE + "\n    optimizer.add_param_group({'params': head.parameters()})",
         MADE + "\n    head.requires_grad_(False)",
         MADE + "\n    for p in head.parameters():\n        p.requires_grad = False",

@@ -192,6 +192,8 @@ def call_tensor(
     if in_place and any(value.graph >= Graph.LIVE or value.slopes for value in positional):
         graphs.overwrite(ex, receiver, positional, node)
     made = _carry_out(ex, Call(row, receiver, None, positional, keywords, node))
+    if not receiver.graph and all(one.kind is ObjectKind.NONE for one in receiver.objects):
+        made = made._replace(exact=False)  # nobody knows whether it is a tensor at all
     if not in_place or made.objects or row.act not in (Act.COMPUTES, Act.MULTIPLIES):
         return made
     changed = ex.identities.of("changed", made.id, made_of=(receiver.id,))  # it hands back what it has changed
@@ -1394,6 +1396,8 @@ def _appends(ex: Execution, call: Call) -> Value:
     value = call.positional[-1]
     if call.row.act is Act.EXTENDS:
         iterators.read(ex, value, call.node, by=gradients.wording(call.node))
+        if obj.kind is ObjectKind.PARAMETERS:
+            obj.regions |= gradients.regions_of(ex, value)
         known = containers.places(ex, value)
         for one in known if known is not None else [containers.element(ex, value, call.node)]:
             if known is not None:

@@ -143,6 +143,9 @@ def _fill(
     node: ast.AST,
     target: ast.expr | None,
 ) -> None:
+    others = [one for one in gradients.optimizers(ex) if one is not optimizer and one.held]
+    if any(ex.overlap.of(new, one.held) is Covers.YES for one in others):
+        return  # it comes with an optimizer of its own
     site, what, model = _told_at(ex, optimizer, node, target)
     region = ex.heap.of("replaced", key, new, site, kind=ObjectKind.STAGE)
     region.shape, region.told = Shape.REPLACED, Replaced(key, new, before, site, what, model, _rounds(ex))
