@@ -350,7 +350,10 @@ def _call_given(
     if receiver.graph is Graph.LIVE:
         return call_tensor(ex, receiver, name, positional, keywords, node)
     computed = receiver if is_result(obj) else None  # a distribution, an output: whose graph is its own
-    return gradients.unknown_call(ex, obj, positional, keywords, node, receiver=computed)
+    made = gradients.unknown_call(ex, obj, positional, keywords, node, receiver=computed)
+    if containers.is_item(obj):  # one of several losses, perhaps: what they have in common, nobody sees
+        ex.may_begin.add(made.id)
+    return made
 
 
 def call_scaler(

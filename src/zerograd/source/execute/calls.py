@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 
 from zerograd.source.effects import frameworks, python, spelling, torch
 from zerograd.source.effects.lookup import container_method, is_module_base, is_of_autograd, optimizer_method, row_of
@@ -42,6 +43,7 @@ _ASKED_FOR_PARAMETERS = frozenset(
     f"{name}()" for name, row in torch.MODULE.items() if row.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS)
 )
 _MOVES = frozenset(name for name, row in torch.SCHEDULER.items() if row.act is Act.SCHEDULES)
+_NONE_OF_THEM = nullcontext(lambda optimizer: False)  # nearly all calls
 REST = "**"  # the keyword under which a dict of keywords is handed over
 # Functions that name none of these do nothing to gradients.
 _EVENTS = frozenset(
@@ -592,7 +594,7 @@ def call_method(
         )
     found: Value | None = None
     optimizers = [one for one in targets if one.kind is ObjectKind.OPTIMIZER]
-    with gradients.alternatives(ex, optimizers) as alternative:
+    with gradients.alternatives(ex, optimizers) if optimizers else _NONE_OF_THEM as alternative:
         for one in targets:
             weak = (several or one.many) and one not in ex.each
             if one.kind is ObjectKind.OPTIMIZER and several:

@@ -248,7 +248,10 @@ def _bool_op(ex: Execution, node: ast.BoolOp) -> Value:
 
 
 def _guarded(ex: Execution, node: ast.expr, test: Test, operand: ast.expr, *, yes: bool) -> Value | None:
-    if not _may_act(operand):
+    known = ex.frame.file.guarded
+    if operand not in known:
+        known[operand] = _may_act(operand)
+    if not known[operand]:
         return evaluate(ex, operand)
     found: list[Value] = []
 
