@@ -25,7 +25,7 @@ from zerograd.run.audit import Audit, Mode, audit
 
 _MARKED = re.compile(r"# (?:error|note|source|run): \[|# zerograd:|noqa")
 _LONGER = 5
-_SECONDS = 120  # for one program: one that waits for somebody, or never ends, is left out
+_SECONDS = 600  # for one program: one that waits for somebody, or never ends, is left out
 
 
 class Watch(NamedTuple):

@@ -65,6 +65,7 @@ def test_nobody_comes_back(body: str) -> None:
         "def learn(fake):\n    model(fake).mean().backward(retain_graph=True)\n    (-model(fake)).mean().backward()\n"
         "    optimizer.step()\n",
         NET + CARRIED.format(before="h = h.detach() if h is not None else None"),
+        "def each(losses, n):\n    for i in range(n):\n        losses[i].log().backward(retain_graph=True)\n",
     ],
     ids=[
         "a second loss of one pass",
@@ -76,6 +77,7 @@ def test_nobody_comes_back(body: str) -> None:
         "a derivative before the backward",
         "what was handed in may have a graph",
         "let go of",
+        "one of several losses that were handed in",
     ],
 )
 def test_somebody_comes_back_or_may(body: str) -> None:

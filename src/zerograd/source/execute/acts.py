@@ -192,6 +192,8 @@ def call_tensor(
     if in_place and any(value.graph >= Graph.LIVE or value.slopes for value in positional):
         graphs.overwrite(ex, receiver, positional, node)
     made = _carry_out(ex, Call(row, receiver, None, positional, keywords, node))
+    if not receiver.graph and all(one.kind is ObjectKind.NONE for one in receiver.objects):
+        made = made._replace(exact=False)  # nobody knows whether it is a tensor at all
     if not in_place or made.objects or row.act not in (Act.COMPUTES, Act.MULTIPLIES):
         return made
     changed = ex.identities.of("changed", made.id, made_of=(receiver.id,))  # it hands back what it has changed
@@ -348,7 +350,10 @@ def _call_given(
     if receiver.graph is Graph.LIVE:
         return call_tensor(ex, receiver, name, positional, keywords, node)
     computed = receiver if is_result(obj) else None  # a distribution, an output: whose graph is its own
-    return gradients.unknown_call(ex, obj, positional, keywords, node, receiver=computed)
+    made = gradients.unknown_call(ex, obj, positional, keywords, node, receiver=computed)
+    if containers.is_item(obj):  # one of several losses, perhaps: what they have in common, nobody sees
+        ex.may_begin.add(made.id)
+    return made
 
 
 def call_scaler(

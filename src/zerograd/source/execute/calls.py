@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 
 from zerograd.source.effects import frameworks, python, spelling, torch
 from zerograd.source.effects.lookup import container_method, is_module_base, is_of_autograd, optimizer_method, row_of
@@ -42,6 +43,7 @@ _ASKED_FOR_PARAMETERS = frozenset(
     f"{name}()" for name, row in torch.MODULE.items() if row.act in (Act.PARAMETERS, Act.NAMED_PARAMETERS)
 )
 _MOVES = frozenset(name for name, row in torch.SCHEDULER.items() if row.act is Act.SCHEDULES)
+_NONE_OF_THEM = nullcontext(lambda optimizer: False)  # nearly all calls
 REST = "**"  # the keyword under which a dict of keywords is handed over
 # Functions that name none of these do nothing to gradients.
 _EVENTS = frozenset(
@@ -579,7 +581,7 @@ def call_method(
         return acts.call_tensor(ex, receiver, name, positional, keywords, node)
     if attributes.is_inner(targets, name):
         return call(ex, attributes.read(ex, receiver, name, node), positional, keywords, node)
-    several = len(targets) > 1
+    several = len(targets) > 1 and not _are_of_one(targets)
     if several and len(targets) < 5 and any(one.kind in (ObjectKind.INSTANCE, ObjectKind.SCALER) for one in targets):
         return _alternatives(
             ex,
@@ -592,7 +594,7 @@ def call_method(
         )
     found: Value | None = None
     optimizers = [one for one in targets if one.kind is ObjectKind.OPTIMIZER]
-    with gradients.alternatives(ex, optimizers) as alternative:
+    with gradients.alternatives(ex, optimizers) if optimizers else _NONE_OF_THEM as alternative:
         for one in targets:
             weak = (several or one.many) and one not in ex.each
             if one.kind is ObjectKind.OPTIMIZER and several:
@@ -601,6 +603,12 @@ def call_method(
             found = value if found is None else join(found, value, ex.identities.of("met", node, ex.context))
     assert found is not None
     return ranks.passed(ex, receiver, found, node, handed=bool(positional or keywords))
+
+
+def _are_of_one(targets: list[Obj]) -> bool:
+    """Whether these are schedules of the same optimizers: whichever it is, it does the same to them."""
+    first = targets[0].optimizers
+    return bool(first) and all(one.kind is ObjectKind.SCHEDULER and one.optimizers == first for one in targets)
 
 
 def _method_of(
@@ -851,7 +859,7 @@ def _forward(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywords,
     key: Hashable = (obj, ex.grad_mode, graphs, tuple(sorted(keywords)))
     if key in ex.results:
         known, fields = ex.results[key]
-        for field, held in fields.items():  # where it was executed first, they may have been undone
+        for field, held in fields.items():  # where it was executed first, they may have been undone, or written since
             ex.store.put(field, held)
         return known
     before, level, moves = ex.here.copy(), ex.store.open(), ex.moves
@@ -860,9 +868,12 @@ def _forward(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywords,
     allowed = ex.moves
     ex.forwards += 1
     found: Value | None = None
+    written: dict[Key, Value] = {}
     try:
         function = method_object(ex, method)
         found = inline(ex, function, positional, keywords, node, receiver=ex.thing(obj), cls=method.cls)
+        changed = ex.store.changes(level).items()
+        written = {key: value for key, value in changed if value is not None and isinstance(key[0], Obj)}
         ex.store.commit(level)
     except (Exhausted, Unreachable) as stopped:
         if isinstance(stopped, Exhausted):
@@ -875,7 +886,7 @@ def _forward(ex: Execution, obj: Obj, positional: Arguments, keywords: Keywords,
     finally:
         ex.forwards -= 1
         ex.moves = moves - (allowed - max(ex.moves, 0))
-    ex.results[key] = (found, fields_of(ex, found) if found is not None else {})
+    ex.results[key] = (found, {**written, **(fields_of(ex, found) if found is not None else {})})
     return found
 
 

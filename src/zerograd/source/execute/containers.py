@@ -376,6 +376,15 @@ def part(ex: Execution, module: Obj, name: Hashable) -> Obj:
     return child
 
 
+def is_item(obj: Obj) -> bool:
+    """Whether something was read from a place of something that was handed in, and not computed here."""
+    whole = obj
+    while whole.source is not None:
+        whole = whole.source
+    at_a_place = any(isinstance(part, tuple) and part[:1] == at(None)[:1] for part in obj.key)
+    return at_a_place and whole is not obj and not is_result(whole)
+
+
 def is_part(obj: Obj) -> bool:
     """Whether it is known as a part of something alone."""
     return isinstance(obj.key, tuple) and obj.key[0] == "part"  # not a name: of an object

@@ -493,10 +493,10 @@ class Execution:
     def effects(self) -> tuple[Hashable, ...]:
         """What a statement leaves behind beside names and facts, as far as it can be compared."""
         path, frame = self.path, self.frames[-1]
-        jumps = tuple((len(loop.breaks), len(loop.continues)) for loop in frame.loops)
-        raised = tuple(len(handler.raised) for handler in self.handlers)
         if path is None:
             return ()
+        jumps = [(len(loop.breaks), len(loop.continues)) for loop in frame.loops]
+        raised = [len(handler.raised) for handler in self.handlers]
         marks = (
             path.pending,
             path.clips,
@@ -512,8 +512,8 @@ class Execution:
         )
         return (
             len(frame.returns),
-            jumps,
-            raised,
+            tuple(jumps),
+            tuple(raised),
             marks,
             len(self.wasted),
             len(self.closures),

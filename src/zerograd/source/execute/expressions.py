@@ -72,7 +72,18 @@ def _constant(ex: Execution, node: ast.Constant) -> Value:
 
 
 def _name(ex: Execution, node: ast.Name) -> Value:
-    return read_name(ex, node.id)
+    return _as_answered(ex, read_name(ex, node.id))
+
+
+def _as_answered(ex: Execution, value: Value) -> Value:
+    """One of two things, in a branch that asks again what has decided which of them it is."""
+    if value.picked is None:
+        return value
+    picked, asked = value.picked, {guard.test: guard.yes for guard in ex.guards}
+    yes, no = asked.get(picked.test), asked.get(negate(picked.test))
+    if yes is None and no is None:
+        return value
+    return value._replace(objects=picked.yes if yes or no is False else picked.no, picked=None)
 
 
 def read_name(ex: Execution, name: str) -> Value:
@@ -237,7 +248,10 @@ def _bool_op(ex: Execution, node: ast.BoolOp) -> Value:
 
 
 def _guarded(ex: Execution, node: ast.expr, test: Test, operand: ast.expr, *, yes: bool) -> Value | None:
-    if not _may_act(operand):
+    known = ex.frame.file.guarded
+    if operand not in known:
+        known[operand] = _may_act(operand)
+    if not known[operand]:
         return evaluate(ex, operand)
     found: list[Value] = []
 

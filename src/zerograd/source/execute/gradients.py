@@ -941,14 +941,15 @@ def is_partial(ex: Execution) -> bool:
 # --- doubts
 
 
-def doubt_slots(ex: Execution, chosen: Iterable[Slot], kinds: Doubts) -> None:
+def doubt_slots(ex: Execution, chosen: Iterable[Slot], kinds: Doubts, *, skipped: bool = True) -> None:
+    """These may have happened. `skipped`: whoever goes another way may have skipped them."""
     facts = ex.here.facts
     for slot in chosen:
         if Kind.CONSUME in kinds and slot[1] is not None:
             clipping.may_be_used(ex, {slot[1]})
         if Kind.CLEAR in kinds:
             windows.note_handed(ex, slot)
-        for record in ex.records:
+        for record in ex.records if skipped else ():
             ex.tables.emits(record, slot, kinds, surely=False)
         ex.excuses.note(ex, slot, kinds, ex.calling, Why.UNREAD)
         facts[slot] = doubt(facts[slot], kinds)
@@ -965,9 +966,9 @@ def doubt_optimizers(ex: Execution, chosen: Iterable[Obj], kinds: Doubts = ALL_D
     doubt_slots(ex, [slot for slot in ex.slots() if slot[0] in wanted], kinds)
 
 
-def doubt_regions(ex: Execution, regions: Regions, kinds: Doubts) -> None:
+def doubt_regions(ex: Execution, regions: Regions, kinds: Doubts, *, skipped: bool = True) -> None:
     hit = [slot for slot in ex.slots() if slot[1] is not None and ex.overlap.of(slot[1], regions) is not Covers.NO]
-    doubt_slots(ex, hit, kinds)
+    doubt_slots(ex, hit, kinds, skipped=skipped)
 
 
 def _is_told_things(ex: Execution, obj: Obj, handed: Iterable[Value]) -> bool:
@@ -1016,11 +1017,11 @@ def _may_be_written(ex: Execution, value: Value, node: ast.AST) -> None:
 
 
 def read_by_hand(ex: Execution, regions: Regions) -> None:
-    """A gradient is read: whoever reads it may update with it."""
+    """A gradient is read: whoever reads it may update with it. That nobody reads it gives no step up."""
     for region in regions:
         if region.kind is ObjectKind.LEAF:
             ex.tables.add(ex.tables.slopes_read, region)
-    doubt_regions(ex, regions, frozenset({Kind.CONSUME}))
+    doubt_regions(ex, regions, frozenset({Kind.CONSUME}), skipped=False)
 
 
 def unknown_call(

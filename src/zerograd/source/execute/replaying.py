@@ -8,6 +8,7 @@ and that somebody may have looked at gradients, is noted again.
 
 import ast
 from collections.abc import Callable
+from operator import is_
 from typing import NamedTuple
 
 from zerograd.core.facts import Facts
@@ -16,6 +17,7 @@ from zerograd.source.execute.execution import Execution
 from zerograd.source.execute.paths import Path, Slot
 from zerograd.source.heap.store import Changes, Reads
 
+_PLAIN = frozenset({ast.Constant, ast.Name})  # to look it up costs more
 _KEPT = 4  # records of one statement in one context
 
 
@@ -28,6 +30,9 @@ class Record(NamedTuple):
 
 def replay_or(ex: Execution, statement: ast.stmt, carry_out: Callable[..., None]) -> None:
     """Put back what a statement wrote when it read the same; else carry it out, and record it."""
+    if (ex.exploring and not ex.loops) or type(getattr(statement, "value", None)) in _PLAIN:
+        carry_out(ex, statement)  # the first pass goes through it once, and records do not outlive what that learns
+        return
     mode = (ex.grad_mode, ex.accumulating, ex.each, ex.here.frozen, ex.here.wrapped, tuple(ex.quiet))
     where = (statement, ex.context, len(ex.loops), mode)
     records = ex.records_of.setdefault(where, [])
@@ -57,7 +62,8 @@ def replay_or(ex: Execution, statement: ast.stmt, carry_out: Callable[..., None]
 
 def _is_same(done: Path, facts: dict[Slot, Facts]) -> bool:
     """Whether no slot's facts have moved: sets of facts are replaced when they change, and not otherwise."""
-    return done.facts.keys() == facts.keys() and all(done.facts[slot] is known for slot, known in facts.items())
+    now = done.facts
+    return len(now) == len(facts) and all(map(is_, map(now.get, facts), facts.values()))
 
 
 def _replay(ex: Execution, record: Record) -> None:

@@ -327,7 +327,9 @@ def _learn(ex: Execution) -> None:
 def _enter(ex: Execution, file: File, function: Function, cls: Class | None) -> None:
     """A function, with symbols for what it is given."""
     ex.symbolic = False
-    statements.execute(ex, [one for one in file.tree.body if isinstance(one, _LIGHT) and _is_light(one)])
+    if file.light is None:
+        file.light = [one for one in file.tree.body if isinstance(one, _LIGHT) and _is_light(one)]
+    statements.execute(ex, file.light)
     if ex.path is None:
         return
     ex.symbolic = True

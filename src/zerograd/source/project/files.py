@@ -6,8 +6,10 @@ vain, and, where somebody asked who else calls a function or names a field, on e
 
 import ast
 import os
+import re
 from collections.abc import Hashable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from zerograd.core.findings import Finding
@@ -46,6 +48,7 @@ class Project:
         self._found: dict[tuple[str, str, str], Definition | None] = {}
         self._texts: dict[str, str] | None = None
         self._acting: dict[tuple[File, frozenset[str]], set[Function]] = {}
+        self._named: dict[str, dict[frozenset[str], bool]] = {}  # by file, whether its text names one of these
         self.outcomes: dict[Hashable, Any] = {}  # of what was executed of these files, until one of them changes
         self._asked: dict[str, set[str]] = {}  # by file, the files that were looked for on its behalf
         self._asked_of_all: set[str] = set()  # the files on whose behalf every file was looked at
@@ -62,6 +65,7 @@ class Project:
         file = File(path, text, parse(text, path))
         if whole in self._files:
             self._forget()  # what others import of it is defined anew
+        self._named.pop(whole, None)
         self._files[whole] = file
         if self._texts is not None and whole in self._texts:
             self._texts[whole] = file.text
@@ -141,10 +145,8 @@ class Project:
         for bound, entry in file.definitions.items() if self._root else ():
             if not isinstance(entry, Imported):
                 continue
-            target, text = self._target(file.path, entry.module, entry.name), ""
-            with suppress(OSError):
-                text = self._text(target) if target else ""
-            if not any(f".{name}" in text for name in names):
+            target = self._target(file.path, entry.module, entry.name)
+            if not target or not self._names_any(target, names):
                 continue  # most files: they need not be parsed to know that
             definition = self.definition(file, bound)
             if isinstance(definition, Function):
@@ -154,6 +156,15 @@ class Project:
                 found |= {one.name for one in self.acting(other, names)}
                 found |= {bound} if isinstance(definition, Class) else set()
         return found
+
+    def _names_any(self, path: str, names: frozenset[str]) -> bool:
+        """Whether the text of a file has one of these behind a dot."""
+        known = self._named.setdefault(path, {})
+        if names not in known:
+            known[names] = False
+            with suppress(OSError):
+                known[names] = _behind_dots(names).search(self._text(path)) is not None
+        return known[names]
 
     def definition(self, file: File, name: str) -> Definition | None:
         """What a name of a file's top level means; None if the file does not bind it."""
@@ -304,6 +315,11 @@ class Project:
                 except OSError:
                     continue
         return self._texts
+
+
+@lru_cache(maxsize=8)
+def _behind_dots(names: frozenset[str]) -> re.Pattern[str]:
+    return re.compile(rf"\.(?:{'|'.join(sorted(map(re.escape, names)))})")
 
 
 def _read(path: str) -> str:

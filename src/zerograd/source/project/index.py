@@ -128,6 +128,8 @@ class File:
         self._loops: dict[ast.AST, Loop] = {}
         self._set_outside: dict[Class, set[str]] = {}
         self.chains: dict[ast.AST, ast.If] = {}  # of an elif: the first `if` of its chain
+        self.light: list[ast.stmt] | None = None  # what is executed of it before a function, once it was asked
+        self.guarded: dict[ast.expr, bool] = {}  # operands of `and` and `or`: whether they may do something
         self.comprehensions: dict[ast.expr, ast.For] = {}  # the for-loops that comprehensions are, once it was asked
         self.iterations: dict[ast.While, ast.For | None] = {}  # the for-loops that while-loops are, once it was asked
         self.attributes: set[str] = set()
