@@ -73,5 +73,5 @@ def test_to_look_for_torch_and_to_change_folders_hides_nothing(tmp_path: Path) -
     )
     err = run(tmp_path, look + "os.chdir('data')\nhome = os.getcwd()\n" + text).stderr
     assert err.startswith("zerograd: ZG001 at train.py:15, details at the end")
-    assert "  15 |     optimizer.step()    " in err
+    assert "  15 |     optimizer.step()  " in err
     assert "3 times" in err
