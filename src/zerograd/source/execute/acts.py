@@ -288,8 +288,11 @@ def _unknown_method_of_module(
     if node is ex.dropped and obj.given:  # called for what it does, by a class that is not in sight
         gradients.doubt_regions(ex, mine, frozenset({Kind.CLEAR, Kind.DEPOSIT, Kind.CLIP}))
     made = graphs.tensor(ex, values, ex.fresh(node), live=True, made_of=mine, sure=mine)
+    if not any(value.objects or value.graph is not Graph.NONE for value in values):  # handed numbers, it may tell one
+        made = made._replace(graph=Graph.ANY, sure=NO_OBJECTS)
     result = ex.given("result", node, ex.context)
-    return made._replace(exact=False, objects=result.objects if obj.cls is not None else NO_OBJECTS)
+    is_thing = any(one.kind is not ObjectKind.GIVEN for one in result.objects)  # its uses have told: an optimizer
+    return made._replace(exact=False, objects=result.objects if obj.cls is not None or is_thing else NO_OBJECTS)
 
 
 def _call_given(
