@@ -313,12 +313,14 @@ class Execution:
         self.maybe_emptied: set[Obj] = set()  # or may be
         self.given_away: frozenset[Site] = frozenset()  # or may
         self.leaves_kept: set[Obj] = set()  # in fields, where anybody may find them
-        self.aged: set[int] = set()  # beginnings of graphs in the iteration before: see [Note: through]
+        # Beginnings of graphs in the iteration before, and of which loop: see [Note: through]
+        self.aged: dict[int, Hashable] = {}
         self.begun_in: dict[int, frozenset[Hashable]] = {}  # the loops in which graphs begin anew
         self.may_begin: set[int] = set()  # where graphs begin if they do not come from elsewhere
         self.entered_at: dict[int, tuple[Site, str]] = {}  # where graphs of the iteration before go on
         self.before_loop: dict[int, set[int]] = {}  # what stood there when a loop began, for what stands at its head
-        self.came_round: set[int] = set()  # what names hold at the head of a loop that the last iteration has left
+        # What names hold at the head of a loop that its last iteration has left.
+        self.came_round: dict[int, Hashable] = {}
         self.spent: frozenset[int] = frozenset()  # of those, what a backward has surely gone through
         self.returned_to: set[int] = set()  # and what one goes through in the next iteration
         self.told_to_keep: dict[Site, Any] = {}  # backwards that are told to keep their graphs

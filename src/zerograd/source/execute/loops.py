@@ -462,7 +462,7 @@ def _grow_head(ex: Execution, loop: Hashable, changed: dict[Key, None], head: Pa
         if joined.id == phi != now.id:
             ex.before_loop.setdefault(phi, set()).add(now.id)
         if joined.id == phi and passing.leaves_graph(key, later):
-            ex.came_round.add(phi)
+            ex.came_round[phi] = loop
         if joined != now:
             ex.store.put(key, joined)
             grown = True

@@ -44,8 +44,9 @@ def enter(ex: Execution, values: Iterable[Value], node: ast.AST) -> None:
     """These are put into a new computation: what the last iteration has left with its graph goes on in this one."""
     for value in values:
         if value.id in ex.came_round and value.graph >= Graph.LIVE:
-            for one in value.through & ex.aged:
-                ex.entered_at.setdefault(one, (ex.site(node), ast.unparse(node)))
+            for one in value.through:
+                if ex.aged.get(one, ex) == ex.came_round[value.id]:  # it has left that one by itself
+                    ex.entered_at.setdefault(one, (ex.site(node), ast.unparse(node)))
 
 
 def _aged(ex: Execution, begun: Beginnings, loop: Hashable) -> Beginnings:
@@ -56,7 +57,7 @@ def _aged(ex: Execution, begun: Beginnings, loop: Hashable) -> Beginnings:
 
 def _older(ex: Execution, identity: int, loop: Hashable) -> int:
     older = ex.identities.of("of the last iteration", loop, made_of=(identity,))
-    ex.aged.add(older)
+    ex.aged[older] = loop
     ex.begun_in[older] = ex.begun_in[identity] - {loop}  # the loops around that one begin it anew
     return older
 
@@ -70,7 +71,7 @@ def come_round(ex: Execution, key: Key, value: Value, loop: Hashable, path: Path
         return value
     if leaves_graph(key, value):
         gone_through = value.through & path.passed
-        ex.spent |= _aged(ex, gone_through, loop)
+        ex.spent |= _aged(ex, gone_through, loop) - gone_through  # what began before the loop is another matter
     return value._replace(through=older)
 
 
@@ -116,7 +117,7 @@ def go(ex: Execution, values: Iterable[Value], node: ast.AST, leaves: Leaves, wh
     for one in path.retained:
         if unknown or not one.through or not mine.isdisjoint(one.through):
             ex.needed.add(one.site)
-    ex.returned_to |= mine & ex.aged
+    ex.returned_to |= mine & ex.aged.keys()
     if leaves.graph is False:
         path.passed |= mine
     else:
