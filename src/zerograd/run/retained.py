@@ -13,7 +13,8 @@ from weakref import ref
 
 from torch import Tensor
 
-from zerograd.core.events import Site
+from zerograd.core.events import Event, Site
+from zerograd.core.findings import Severity
 from zerograd.rules.retained_graph import DROP
 from zerograd.rules.telling import note
 from zerograd.run.account import Account
@@ -94,10 +95,15 @@ class Retained(Detector):
                 self._unused(site)
 
     def _unused(self, site: Site) -> None:
+        what = "backward(retain_graph=True) keeps a graph that nothing uses again"
+        self._note(site, what, remedy=DROP)
+
+    def _note(self, site: Site, what: str, remedy: str = "", led: Sequence[tuple[Event | Site, str]] = ()) -> None:
+        """It costs little: a backward has freed what the graph had saved, or frees it when the next graph is made."""
         rule = self.rules.get("ZG402")
         if rule is not None:
-            what = "backward(retain_graph=True) keeps a graph that nothing uses again"
-            self.say_as(note(rule._replace(remedy=DROP), site, certain=True, what=what), ())
+            told = rule._replace(severity=Severity.NOTE, remedy=remedy or rule.remedy)
+            self.say_as(note(told, site, certain=True, what=what), led)
 
     def _outlived(self, line: _Line, deposit: Deposit, node: Any) -> None:
         if len(line.marks) > _WATCHED:
@@ -110,13 +116,10 @@ class Retained(Detector):
         """Every loss of this line lives on: told at the line that adds it up or collects it, if that is found."""
         where = line_that_keeps(user_frame(), lambda node: not marks.isdisjoint(map(id, _marks_of(node))))
         if where is None:
-            what = "something keeps this loss with its graph in every iteration"
-            self.say("ZG402", deposit.site, certain=True, what=what)
+            self._note(deposit.site, "something keeps this loss with its graph in every iteration")
             return
-        led = [(deposit.event, "runs backward on this loss")]
-        self.say(
-            "ZG402", where, certain=True, led=led, what="this line keeps the loss with its graph in every iteration"
-        )
+        what = "this line keeps the loss with its graph in every iteration"
+        self._note(where, what, led=[(deposit.event, "runs backward on this loss")])
 
 
 def _marked(nodes: Sequence[Any]) -> ref[_Mark]:
