@@ -14,7 +14,7 @@ TOLD = [
     (BOTH, " | 1,033 |", "check.md", "**1033 / 1034 (99.9%)**"),
     (BOTH, " | 5.0", "check.md", "| 4.77 s | 5.03 s |"),
     (BOTH, " | 203", "check.md", "| 203.1 s, its rule about gradients alone |"),
-    (("README.md",), "Of 349 certain findings on", "first-contact.md", "316 of 349 certain findings"),
+    (("README.md",), "Of 349 certain findings in", "first-contact.md", "316 of 349 certain findings"),
     (("docs/benchmarks.md",), "316 of the last 349", "first-contact.md", "316 of 349 certain findings"),
     (BOTH, "118 of 322", "first-contact.md", "118 of 322 faults certain (37%)"),
     (("docs/benchmarks.md",), "61 of 63", "first-contact.md", "61 of 63 certain findings"),

@@ -14,7 +14,7 @@ EXAMPLES = """\
   zerograd explain train.py:10       the findings on that line, step by step
   zerograd explain traces ZG001      the events of a traced run that led to it
   zerograd explain ZG001             a rule
-  zerograd explain missing-extra     an error, by the last word of its message
+  zerograd explain missing-extra     an error, by the name at the end of its message
   zerograd explain --all             every error"""
 
 

@@ -14,7 +14,7 @@ EXAMPLES = """\
   zerograd check - < train.py               standard input
   zerograd check . --diff --unsafe-fixes    what the fixes would change
   zerograd check . --output-format github   annotations in a pull request
-  zerograd check . --add-ignore             ignore the findings there are, and start clean"""
+  zerograd check . --add-ignore             ignore all present findings, and start clean"""
 
 
 def parser() -> Parser:

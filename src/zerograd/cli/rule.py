@@ -14,7 +14,7 @@ EXAMPLES = """\
   zerograd rule                  all rules, one line each
   zerograd rule ZG001            one rule, explained
   zerograd rule stale            by a word of its name
-  zerograd rule ZG2              all rules whose codes begin so
+  zerograd rule ZG2              all rules whose codes begin with ZG2
   zerograd rule --all --output-format json"""
 
 

@@ -12,7 +12,7 @@ EXAMPLES = """\
   zerograd run --trace traces train.py     keep every event, even if the run is killed
   zerograd run --report report.html train.py
   zerograd run --mode full train.py        also read losses and norms, and find the first NaN or infinity
-  zerograd run --strict train.py           exit 1 if a certain error or warning was found
+  zerograd run --strict train.py           exit 1 if an error or a warning was found (possible findings do not count)
   zerograd run --strict --require-all train.py   or if a step could not be audited
   torchrun --nproc-per-node 2 -m zerograd run train.py
   accelerate launch -m zerograd run train.py"""

@@ -8,7 +8,7 @@ from zerograd.errors import missing_package
 
 EXAMPLES = """\
   zerograd server        what an editor starts; it speaks on standard input and output
-  pip install pygls      what it needs beside zerograd"""
+  pip install pygls      what it needs in addition to zerograd"""
 
 
 def parser() -> Parser:
