@@ -77,7 +77,7 @@ def test_ranks_that_consumed_different_things(tmp_path: Path) -> None:
     (finding,) = bad
     assert finding.code == "ZG502"
     assert finding.fails
-    assert finding.message.startswith("step 1 of SGD#0 (norm ")
+    assert finding.message.startswith("step 1 of SGD#0 used other gradients on rank ")
 
 
 LOCAL = """

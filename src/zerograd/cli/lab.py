@@ -34,7 +34,11 @@ def parser() -> Parser:
     )
     parser.add_argument("--output-format", choices=("text", "json"), default="text", help="default: text, and a page")
     parser.add_argument("--output-file", metavar="FILE", help="with json: the file to write (default: standard output)")
-    parser.add_argument("--json", metavar="FILE", help="same as --output-format json --output-file FILE (FILE may be -, standard output)")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="same as --output-format json --output-file FILE (-: standard output)",
+    )
     parser.add_argument(
         "--from",
         metavar="FILE",

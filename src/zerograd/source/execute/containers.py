@@ -137,6 +137,16 @@ def concatenated(ex: Execution, parts: Sequence[Value], node: ast.AST) -> Value:
     return Value(ex.fresh(node), frozenset({obj}))
 
 
+def repeated(ex: Execution, value: Value, node: ast.AST) -> Value:
+    """`[x] * n`: the elements of a list again and again, nobody knows how often."""
+    known = places(ex, value)
+    if known is None:
+        return value
+    obj = new(ex, node)
+    fill(ex, obj, known, exactly=False)
+    return value._replace(objects=frozenset({obj}))
+
+
 def join_parts(ex: Execution, obj: Obj, parts: Sequence[Value]) -> None:
     """A list is made of these lists, one behind the other."""
     for index, part in enumerate(parts):

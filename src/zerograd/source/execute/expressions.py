@@ -546,7 +546,7 @@ def combine(ex: Execution, node: ast.AST, operator: ast.operator, one: Value, ot
     if isinstance(operator, ast.Add) and any(part.kind in sequences for part in one.objects | other.objects):
         return containers.concatenated(ex, [one, other], node)
     if isinstance(operator, ast.Mult) and any(part.kind in sequences for part in one.objects):
-        return one._replace(id=identity, length=None)
+        return containers.repeated(ex, one._replace(id=identity, length=None), node)
     if LOSS_SCALE in one.divisors | other.divisors:
         return Value(identity, divisors=frozenset({LOSS_SCALE}))
     if not isinstance(operator, ast.Mod) and number is None and not one.objects and not other.objects:
