@@ -95,6 +95,7 @@ class Rule(NamedTuple):
     refines: str = ""  # the code of a rule whose fault it tells more exactly, where it can: told in place of that one
     needs_loss: bool = False  # a fault only where something is learned: elsewhere a warm-up, or a schedule being drawn
     asks: Question[Any] | None = None  # what one state and one event cannot tell
+    by_hand: str = ""  # the remedy where no optimizer steps, but a line of the program
     in_run: str = ""  # the sentence of a run, where it has other things to name than source
     beside: tuple[tuple[Kind, str], ...] = ()  # what the events that led there do, where the usual words say too little
 

@@ -39,6 +39,7 @@ RULE = Rule(
     message="{step} uses gradients left over from the previous step",
     sees=Sees.SOURCE | Sees.RUN,
     remedy="call {clearing} right after {step}",
+    by_hand="after {step}, set its .grad to None: no optimizer clears it",
     fix=Fix.UNSAFE,
     lacks=lambda state, event: Kind.CLEAR if event.kind is Kind.CONSUME and state.content is Content.MIXED else None,
     led_by=(Content.SPENT, Content.MIXED),

@@ -114,7 +114,9 @@ def _shifted(page: Page, test: ast.expr) -> Iterator[Fix]:
         name = page.source(counter)
         text = name if by == 0 else f"({name} {'+' if by > 0 else '-'} {abs(by)})"
         change = page.replace_operand(found[0], text)
-        yield from page.fix(f"test {text} % {page.source(found[0].right)} instead", change)
+        (start, end), (first, last) = page.span(found[0]), page.span(test)
+        asked = f"{page.text[first:start]}{text} % {page.source(found[0].right)}{page.text[end:last]}"
+        yield from page.fix(f"test {asked} instead", change)
 
 
 def _counter(node: ast.expr) -> tuple[ast.expr | None, int]:

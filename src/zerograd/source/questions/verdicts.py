@@ -76,10 +76,12 @@ def _tell(ex: Execution, law: Rule, met: Met) -> Finding | None:
         )
     events = ex.events.get(_followed(ex, met.slot))
     trail = events.on_the_way(met.answered) if events is not None else Trail(latest=False)
-    finding = tell(Verdict(law, met.verdict.event, met.verdict.state, certain), trail)
+    by_hand = optimizer is None or optimizer.kind is ObjectKind.HAND
+    said = law._replace(remedy=law.by_hand) if by_hand and law.by_hand else law
+    finding = tell(Verdict(said, met.verdict.event, met.verdict.state, certain), trail)
     if not certain:
         finding = finding._replace(related=(*finding.related, *_excuse(ex, law, met)))
-    refined = _refined().get(law.code) if optimizer is None or optimizer.kind is not ObjectKind.HAND else None
+    refined = None if optimizer is not None and by_hand else _refined().get(law.code)
     names = coverage.cleared_instead(ex, met.slot, certain=certain) if refined is not None else None
     if refined is None or names is None:
         return finding
