@@ -5,10 +5,9 @@ from typing import NamedTuple
 from rules.programs import CASES, Program, programs
 from zerograd.rules import REGISTRY
 from zerograd.rules.rule import Sees
+from zerograd.source.text.suppression import JUDGED
 
-# The codes whose rules are judged by the abstract run: each enters with the commit that moves it, and is then held to
-# the laws in the gate. The figures of the others are printed by `make laws-reader`.
-MOVED: frozenset[str] = frozenset()
+MOVED = JUDGED  # the codes that are held to the laws in the gate: all that source answers
 
 
 class Case(NamedTuple):
